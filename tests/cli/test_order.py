@@ -131,7 +131,7 @@ def test_whole_numbers_of_parquet_and_decimals(tmp_path):
 def test_key_and_order_are_never_the_target(tmp_path):
     (tmp_path / "d.csv").write_text("k,name,t\n1,a,1\n1,b,2\n2,c,3\n")
     told = inside("run", tmp_path / "d.csv", "--by", "k", "--order", "t", *FIXED, code=3).stderr.decode()
-    assert "has no column of numbers to predict beside k, t" in told
+    assert "has no column of numbers to predict other than k, t" in told
 
 
 @pytest.mark.parametrize("place", ["", "x", "nan", "inf"])

@@ -30,7 +30,7 @@ GO_ON = ["run", "two.csv", *BY, "--target", "y", "--store", "fleet.db", "--out",
 def test_a_store_refuses_columns_in_another_order(folder):
     before = (folder / "fleet.db").read_bytes()
     told = inside(*GO_ON, code=1, cwd=folder).stderr
-    assert b"fleet.db predicts y from a, b, and here it would be y from b, a" in told
+    assert b"fleet.db predicts y from a, b, but these options predict y from b, a" in told
     assert not (folder / "two.out.csv").exists()
     assert (folder / "fleet.db").read_bytes() == before
     inside(*GO_ON, "--features", "a,b", cwd=folder)

@@ -23,8 +23,8 @@ from onlinegp.predictions.transformed import transformed
 from onlinegp.state import dump, load
 
 STRETCH = ("log_scale", "rows", "more", "fewer")  # of Conformal
-WIDER = 4.0  # divided by the number of rows learned: by how much intervals are wider at first
-RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: when a member is adopted, and when its tuning begins
+WIDER = 4.0  # intervals are wider at first, by this over the number of rows learned
+RETUNED_AT = {300: 150, 1000: 700}  # in rows after a change: when a member is adopted, and the start of its tuning
 PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
 MOST_RETUNED = 1000  # rows
 
@@ -38,7 +38,7 @@ class Member(NamedTuple):
     weight : its weight for the next row
     error : the usual standard deviation that it predicts, corrected by its errors, in standard deviations of the target
         of the tuning rows; None if it is alone
-    behind : by how many nats per row its recent predictions were less likely than those of the best member
+    behind : how far its recent log densities are below those of the best member, in nats per row
     cost : of one row, in words
     model : the model without its wrappers, unfitted
     """
@@ -113,8 +113,8 @@ class Composed:
     def repeat(self, X: Array, Y: Array) -> None:
         """Learn the rows that it was composed from.
 
-        It misses too few of them: what they teach of the stretch of intervals is taken back. After few rows intervals
-        are wider.
+        Its intervals contain these rows too often, so the stretch of the intervals does not learn from them. After few
+        rows the intervals are wider.
         """
         chosen = self.chosen
         own = transformed(Y, np.array(chosen.power), np.array(chosen.unit)) if type(chosen) is Transformed else Y
@@ -179,7 +179,7 @@ class Composed:
 
 
 def _is_robust(model: OnlineRegressor) -> bool:
-    """Whether a model, or a part of it, does not learn outliers."""
+    """Whether a model, or a model inside it, rejects outliers."""
     if isinstance(model, Mixture):
         return any(_is_robust(one) for _, one in model.named())
     return isinstance(model, Robust) or (isinstance(model, OuterRegressor) and _is_robust(model.model))

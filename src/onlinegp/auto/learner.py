@@ -80,11 +80,11 @@ class AutoLearner(WithFields):
         self._last = max(self.adoptions)
         self._delay = delay
         self._candidate: Candidate | None = None
-        self._seen, self._done, self._at = 0, False, 0  # rows; whether nothing is tuned any more, and inner.seen then
-        self.constant = 0  # rows that are not counted: the target did not vary in them
+        self._seen, self._done, self._at = 0, False, 0  # rows; whether tuning has ended, and inner.seen at that time
+        self.constant = 0  # rows that do not count, because the target was constant
         self._composed: Composed | None = None
         self._parts = parts
-        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # the latest, as many as are needed
+        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # the latest rows, as many as are needed
 
     @property
     def size(self) -> int:
@@ -279,7 +279,7 @@ class AutoLearner(WithFields):
             self._at, self._done = self._composed.inner.seen, True
 
     def _begin_untuned(self) -> None:
-        """Continue with quickly chosen members until the first tuning is adopted."""
+        """Continue with members that need no tuning until the first tuning is adopted."""
         if moments(self._Y)[2].any():
             chosen = self._parts.untuned(self._X, self._Y)
             self._composed = Composed(self._parts, chosen, self.features, self.outputs)

@@ -47,7 +47,7 @@ MEMBERS = (
     "fresh",
 )
 SHAPES = (MATERN, SMOOTH, ROUGH)
-SOME = 500  # rows, for a kernel of another shape
+SOME = 500  # rows that a kernel of another shape is tuned on
 WORSE = 30.0  # nats: a kernel that is less likely by this much on the tuning rows is left out
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
@@ -134,7 +134,7 @@ class Parts:
         """Return the members by name, in the requested order."""
         other = tuned.pop(OTHER, None)
         best = max(tuned.values(), key=lambda one: one.log_likelihood)
-        asked = {"local" if name == "residual" else name for name in self.members}  # these two have one kernel
+        asked = {"local" if name == "residual" else name for name in self.members}  # these two share a kernel
         wanted = {name: one for name, one in tuned.items() if name in asked}
         least = max((one.log_likelihood for one in wanted.values()), default=0.0) - WORSE
         models: dict[str, OnlineRegressor] = {
@@ -143,7 +143,7 @@ class Parts:
             if one.log_likelihood > least
         }
         if "local" in models:
-            models["residual"] = self._residual(tuned["local"])  # which shares rows and solve with "local"
+            models["residual"] = self._residual(tuned["local"])  # it shares rows and solves with "local"
         if other is not None:
             models[OTHER] = self._residual(other)
         if "krlst" in self.members:
@@ -297,7 +297,7 @@ def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
 
 
 def _robust(name: str, model: OnlineRegressor) -> OnlineRegressor:
-    """Return a member that does not learn outliers, unless it follows all that is new."""
+    """Return a member that rejects outliers, unless it is meant to follow every change."""
     return model if name in RECENT else Robust(model, **ROBUST)
 
 
@@ -307,7 +307,7 @@ def scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:
 
 
 def _unlike(shape: Family) -> Family:
-    """Return the family whose errors differ most: a rough one for smooth kernels, a smooth one for others."""
+    """Return the family whose errors differ most: rough kernels for smooth ones, and smooth kernels for others."""
     return ROUGH if shape == SMOOTH else SMOOTH
 
 

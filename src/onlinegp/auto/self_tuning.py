@@ -1,4 +1,4 @@
-"""The base class of models that tune themselves: when they tune, and what they found."""
+"""The base class of models that tune themselves: when they tune, and what they have chosen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REMEDY = "Look for impossible values, or for a column in other units, and start 
 
 
 class SelfTuning(OnlineRegressor):
-    """Base class of `Auto` and `Tuned`: tune on the first rows, again and again until there are `rows` of them."""
+    """Base class of `Auto` and `Tuned`: tune on the first rows, repeatedly, until there are `rows` of them."""
 
     rows: int
     earliest: int | None

@@ -1,4 +1,4 @@
-"""What the targets of the first rows are like: skewed, or with outliers."""
+"""Find out whether the targets of the first rows are skewed or have outliers."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from onlinegp.predictions.transformed import transformed
 
 TUNED, TRIED = 200, 500  # rows
 
-SPREAD = 0.3  # standard deviation over mean of the targets, below which no other scale is tried: it would be linear
+SPREAD = 0.3  # std / mean of the targets; below it no other scale is tried, because it would be nearly linear
 ROOT, LOG = (0.5, 0.03), (0.0, 0.05)  # power, and unit over the median of the positive targets
-LOG_BETTER = 0.15  # nats per row by which a logarithm must be better than a root, which extrapolates less
-BETTER = 0.05, 5.0  # nats per row, and in all, by which another scale must be better than y itself
-WORSE = 1.05  # by how much the squared error may grow
+LOG_BETTER = 0.15  # nats per row by which a logarithm must be better than a root, which extrapolates less far
+BETTER = 0.05, 5.0  # nats per row, and in total, by which another scale must be better than y itself
+WORSE = 1.05  # the largest ratio of squared errors: another scale may not be worse than this
 Shape = tuple[float, float]  # power and unit
 AS_IT_IS: Shape = 1.0, 1.0
 
-FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
-NEAREST, OUTLIERS = 5, 0.005  # rows that it differs from, and the share of outliers to be mentioned
+OUTLIER_DEVIATIONS, NORMAL_MAD = 5.0, 1.4826  # an outlier is farther; standard deviation over the MAD of a normal
+NEAREST, OUTLIERS = 5, 0.005  # rows that an outlier differs from, and the smallest share of outliers that matters
 ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: members do not learn outliers, where there are some
-SOME_PAIRS, MOST_PAIRS = 2.0, 3.0  # outliers that follow each other; the second in units of what chance gives
+SOME_PAIRS, MOST_PAIRS = 2.0, 3.0  # consecutive outliers: a number, and a multiple of the number expected by chance
 
 
 def likely_scales(X: Array, Y: Array) -> list[Shape]:
     """Return power and unit for each output of rows X (n, d) and Y (n, p); see `Transformed`.
 
-    Another scale than that of the data is tried for targets that are not negative.
+    Other scales are tried only for targets that are not negative.
     """
     return [_likely_scale(X[-TRIED:], y[-TRIED:]) for y in Y.T]
 
@@ -64,26 +64,26 @@ def _likely_scale(X: Array, y: Array) -> Shape:
 def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
     """Return which rows are outliers: targets far from the median of all, and from those of the nearest rows.
 
-    There are none where few are far, where most targets that are far from the median are like those of the nearest
-    rows, or where they follow each other, like the peaks of a price, which members should learn.
+    There are none if few targets are far away, if most far targets are close to those of the nearest rows, or if they
+    are consecutive, like peaks of a price: members should learn these.
     """
     center = np.median(Y, axis=0)
     spread = np.where((mad := np.median(np.abs(Y - center), axis=0)) > 0.0, NORMAL_MAD * mad, np.inf)
-    far = np.flatnonzero((np.abs(Y - center) > FAR * spread).any(axis=1))
+    far = np.flatnonzero((np.abs(Y - center) > OUTLIER_DEVIATIONS * spread).any(axis=1))
     found = np.zeros(len(Y), dtype=bool)
     Z = Scale.of(X)(X)
     for i in far:
         distance = ((Z - Z[i]) ** 2).sum(axis=1)
         distance[i] = np.inf
         nearest = np.argsort(distance, kind="stable")[:NEAREST]
-        found[i] = bool((np.abs(Y[i] - np.median(Y[nearest], axis=0)) > FAR * spread).any())
+        found[i] = bool((np.abs(Y[i] - np.median(Y[nearest], axis=0)) > OUTLIER_DEVIATIONS * spread).any())
     enough = found.sum() > max(0.5 * len(far), OUTLIERS * len(Y))
     alone = np.sum(found[1:] & found[:-1]) <= SOME_PAIRS + MOST_PAIRS * found.sum() * found.mean()
     return found if enough and alone else np.zeros(len(Y), dtype=bool)
 
 
 def _trial(X: Array, y: Array) -> Predictions:
-    """Return what a quickly tuned GP predicts of rows, each from those before it; y in standard units."""
+    """Return the predictions of a quickly tuned GP, each row from those before it; y is in standard units."""
     X = Scale.of(X)(X)
     pick = np.unique(np.linspace(0, len(X) - 1, min(len(X), TUNED)).astype(int))
     found = quickly_likely_kernels(X[pick], y[pick], families=(MATERN,))[0]

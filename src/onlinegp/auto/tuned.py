@@ -106,13 +106,13 @@ class Tuned(SelfTuning):
 
     def start(self, features: int, outputs: int) -> Learner:
         inside = self._inside()
-        if isinstance(inside, WithLags):  # past values are inputs, so tune with them
+        if isinstance(inside, WithLags):  # past values are inputs, and are tuned with the others
             own = self.get_params(deep=False)
             return around(inside, Tuned(**own | {"model": inside.model})).start(features, outputs)
         return super().start(features, outputs)
 
     def tuned_on(self, X: Array, y: Array, progress: Progress = lambda share: None) -> OnlineRegressor:
-        """Return the inner model, unfitted, tuned on all of these rows, scaled and corrected.
+        """Return an unfitted model tuned on all of these rows, with scales and corrected intervals.
 
         All models of a fleet can start from it.
         """

@@ -66,7 +66,7 @@ class Trial:
 
 
 def prequential(model: OnlineRegressor, X: Array, y: Array, *, last: float = 0.5) -> Outcome:
-    """Return the scores over the last rows, a share of `last`, each predicted before it was learned.
+    """Return the scores over the last share `last` of the rows, each predicted before it was learned.
 
     A row that was predicted before any row was learned does not count.
     """

@@ -155,7 +155,9 @@ def _check(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise ValueError(f"--seed must be 0 or more, got {args.seed}.")
     if args.lags == "auto":
-        raise ValueError("--lags auto is for run. Without --lags and --model, a forecast finds seasons by itself.")
+        raise ValueError(
+            "--lags auto works only with `onlinegp run`. Leave --lags and --model out: then the forecast finds seasons."
+        )
     if args.lags == 0:
         raise ValueError("--lags must be at least 1, got 0: a forecast needs past values. 10 is a usual choice.")
     if args.start is None and args.source is None:

@@ -37,7 +37,9 @@ ROWS_OF_A_KEY = 100  # for tuning, where each key is tuned by itself
 def add_by_key(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a model per key")
     group.add_argument("--by", metavar="NAME", help="the column of the key: sensor, customer, link, ...")
-    group.add_argument("--order", metavar="NAME", help="the column that rises from row to row of a key, such as a time")
+    group.add_argument(
+        "--order", metavar="NAME", help="the column that increases from row to row of a key, such as a time"
+    )
     group.add_argument(
         "--late",
         choices=("stop", "drop"),
@@ -52,7 +54,9 @@ def add_by_key(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--store", metavar="FILE", help="keep the models in FILE, which may be larger than memory")
     group.add_argument("--keep", type=int, default=10_000, metavar="N", help="models in memory, with a store (10000)")
-    group.add_argument("--compact", action="store_true", help="states of a third of the bytes, rounded between blocks")
+    group.add_argument(
+        "--compact", action="store_true", help="store states in a third of the bytes, rounded after each block"
+    )
 
 
 def refuse_alone(args: argparse.Namespace) -> None:
@@ -109,7 +113,7 @@ def columns_by_key(
         numbers = [name for name in source.names if source.numeric[name] and name not in asked]
         if not numbers:
             raise BadData(
-                f"{source.path} has no column of numbers to predict beside {listed(apart)}. "
+                f"{source.path} has no column of numbers to predict other than {listed(apart)}. "
                 f"Its columns: {listed(source.names)}."
             )
         args.target = numbers[-1]
@@ -149,7 +153,7 @@ def type_of_keys(args: argparse.Namespace, source: Source, store: Store | None) 
     found, known = source.type_of(args.by), set() if store is None else store.types()
     if found is not None and found not in TYPES:
         raise ValueError(
-            f"--by {args.by} must name a column of strings or whole numbers, and in {source.path} it holds values of "
+            f"--by {args.by} must name a column of strings or whole numbers, but in {source.path} it holds values of "
             f"the type {found.__name__}. Convert the column to strings."
         )
     if store is not None and found is not None and len(known) == 1 and found not in known:
@@ -186,7 +190,7 @@ def go_on(args: argparse.Namespace, encoder: Encoder, stream: dict[str, Any]) ->
     before, now = stored_columns(stream), encoder.columns
     if (before.target, before.features) != (now.target, now.features):
         raise ValueError(
-            f"{store} predicts {_from(before)}, and here it would be {_from(now)}. "
+            f"{store} predicts {_from(before)}, but these options predict {_from(now)}. "
             f"Name the columns by --target and --features in that order, or use another store."
         )
     if (before.kinds, before.missing) != (now.kinds, now.missing):

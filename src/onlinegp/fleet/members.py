@@ -29,7 +29,7 @@ Which = NDArray[np.int64]
 class Members(Protocol):
     """Learners with the numbers 0, 1, ... Event i belongs to member which[i]. Events of a member stay in order.
 
-    `remembers` tells whether `skip` changes a member. `largest` is the largest |y| that each member has learned: the
+    `remembers` says whether `skip` changes a member. `largest` is the largest |y| that each member has learned: the
     fleet updates it, and records contain it. `schemas` has the schemas of full and of compact records.
     """
 
@@ -68,7 +68,7 @@ class Members(Protocol):
         ...
 
     def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
-        """Return the record of each of these members. `single` tells whether y is (n,).
+        """Return the record of each of these members. `single` says whether y is (n,).
 
         If `compact`, arrays that can be computed again are left out, and S is rounded: see `onlinegp.recipes.compact`.
         """
@@ -230,7 +230,7 @@ class LearnerMembers:
         for i, record in zip(which.tolist(), records, strict=True):
             contents = learner_from_bytes(self.schemas.of(record), record)
             if odd := [name for name in mine if contents[name] != mine[name]]:
-                raise ModelFileError(f"the state has {odd[0]} {contents[odd[0]]}, and the model {mine[odd[0]]}.")
+                raise ModelFileError(f"the state has {odd[0]} {contents[odd[0]]}, but the model has {mine[odd[0]]}.")
             with as_model_file_error():
                 self.load(i, contents["learned"], contents["largest"])
 

@@ -264,7 +264,7 @@ class Described(NamedTuple):
     contents: Contents
 
     def to_bytes(self) -> bytes:
-        """Return the lengths of description and schema (uint32 each), these, and the record."""
+        """Return the lengths of description and schema (uint32 each), the description, the schema, and the record."""
         description, schema = self.description.encode(), self.schema.text.encode()
         lengths = _DESCRIBED.pack(len(description), len(schema))
         return b"".join([lengths, description, schema, self.schema.to_bytes(self.contents)])

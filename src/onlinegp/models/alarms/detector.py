@@ -173,7 +173,7 @@ class Detector(OuterRegressor):
         return [event for alarms in learner.alarms for event in alarms.events]
 
     def forget_events(self) -> None:
-        """Count events from one again. What is usual stays known."""
+        """Count events from one again. What was learned about the stream is kept."""
         with self._lock:
             for alarms in self._working.alarms if self._learner is not None else ():  # type: ignore[attr-defined]
                 alarms.forget_events()

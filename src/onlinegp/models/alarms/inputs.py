@@ -62,10 +62,10 @@ def unusual(odd: dict[int, float]) -> tuple[int, ...]:
 
 
 def evidence(past: Array, with_one_before: Array) -> float:
-    """Return how unusual some rows of an input are: its values, their mean, their changes, or that there are none.
+    """Return how unusual some rows of an input are: their values, mean and changes, or that nothing changes.
 
-    Each is compared with what it was in the past, -log10 of a probability. A past whose values follow each other has
-    few that tell something: it counts less.
+    Each is compared with its past, and gives -log10 of a probability. A past with correlated values has few independent
+    ones, and counts less.
     """
     rows, center = with_one_before[1:], np.median(past)
     sure = independent(past)
@@ -84,7 +84,7 @@ def evidence(past: Array, with_one_before: Array) -> float:
 
 
 def independent(x: Array) -> float:
-    """Return how many independent values tell as much of a mean as these: n (1 - r) / (1 + r), r from row to row."""
+    """Return the effective number of independent values, n (1 - r) / (1 + r), r the correlation of neighbors."""
     x = x - x.mean()
     squares = float(x @ x)
     r = max(float(x[1:] @ x[:-1]) / squares, 0.0) if squares > 0.0 else 0.0
@@ -94,7 +94,7 @@ def independent(x: Array) -> float:
 def tail(past: Array, x: float, trials: int) -> float:
     """Return -log10 of the probability that one of several values is at least x: exponential above the top tenth.
 
-    Rare values above many equal ones, such as jumps of a setpoint, are too few to tell a tail: they count less.
+    Rare values above many equal ones, such as jumps of a setpoint, are too few to estimate a tail, and count less.
     """
     u = float(np.quantile(past, 0.9))
     if x <= u:

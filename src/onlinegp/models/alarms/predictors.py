@@ -68,7 +68,7 @@ class Predictor:
         return float(total)
 
     def learn(self, error: float, limit: float) -> None:
-        """Learn the row that was predicted last, its error cut at `limit`."""
+        """Learn the row that was predicted last, with its error limited to `limit`."""
         p, x, P = self.p, self.x, self.P
         error = min(max(error, -limit), limit)
         g, s = np.zeros(p), self.forgetting
@@ -85,9 +85,10 @@ class Predictor:
 
 
 def find_season(x: Array) -> int:
-    """Return the shortest lag with a peak of the autocorrelation of 90% of the highest after its first zero.
+    """Return the season: the shortest lag whose peak of the autocorrelation reaches 90% of the highest peak.
 
-    0 if that is below .2. Up to a third of the rows.
+    Only lags after the first zero of the autocorrelation and up to a third of the rows count. The result is 0 if the
+    peak is below .2.
     """
     n = len(x)
     longest = min(LONGEST, n // 3)

@@ -1,4 +1,4 @@
-"""The scale of a target: itself, or a logarithm of it if that makes its errors more like a normal."""
+"""Choose the scale of a target: linear, or logarithmic if that makes its errors more normal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find_shift(y: Array) -> float:
     """Return the shift of the logarithm that a series needs, 0 for none, by the likelihood of its changes.
 
     The log density per row of an autoregression of order 1 on z = T(y) is, up to a constant,
-    mean log T'(y) - log(variance of its errors) / 2. A series that is mostly zero has no density: it keeps its scale.
+    mean log T'(y) - log(variance of its errors) / 2. A series that is mostly zero has no density, and keeps its scale.
     """
     mean = 0.0
     for value in y.tolist():

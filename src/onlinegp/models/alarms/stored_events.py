@@ -31,7 +31,7 @@ def check_like(name: str, value: Any, example: Any) -> None:
 
 
 def check_open(event: Any, example: dict[str, Any], features: int) -> None:
-    """Raise a ValueError unless this is an event that is open, such as the example; None for none."""
+    """Raise a ValueError unless this is None or an open event with the fields of the example."""
     if event is None:
         return
     _check_names(event, set(example))

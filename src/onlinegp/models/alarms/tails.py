@@ -18,9 +18,9 @@ U, SHAPE, SCALE, SHARE, CHANGES = range(5)  # of a law
 class Tail:
     """The tail of one statistic; it works on its part of the arrays of all.
 
-    Two generations of 10,000 rows keep their 144 largest values, falling. n = rows in both, K = .05 n (less if so
-    many are not kept), u = the (K+1)-th
-    largest; ties at u leave K. Above u, a generalized Pareto law::
+    Two generations of 10,000 rows keep their 144 largest values, in decreasing order. n is the number of rows in both,
+    K = .05 n (less if fewer values are kept), and u is the (K+1)-th largest value; ties at u do not count in K. Above u
+    there is a generalized Pareto law::
 
         p = max(K / n (1 + xi (x - u) / sigma)^(-1 / xi),  #{kept >= u + .95 (x - u)} / n),    s = -log10 p
 
@@ -89,7 +89,7 @@ class Tail:
         self.law[:] = u, xi, max(a0 * (1.0 - xi), self.least), max(K / n, fewest), 0.0
 
     def learn(self, x: float) -> None:
-        """Add a value of a new row; the older generation is dropped when the newer one is full."""
+        """Add the value of a new row. When the newer generation is full, the older one is dropped."""
         values, counts = self.values, self.counts
         x = float(np.float32(min(x, LARGEST)))
         if counts[0, 1] >= self.rule.generation:
@@ -122,6 +122,6 @@ class Tail:
         self.law[CHANGES] += 1.0
 
     def thin(self, x: float) -> None:
-        """Of the newer values above x, keep as many as the fourth root of their number."""
+        """Of the n newer values above x, keep n^(1/4)."""
         above = int((self.values[0, : self.counts[0, 0]] > np.float32(x)).sum())
         self.remove_above(x, above - ceil(sqrt(sqrt(above))))

@@ -22,9 +22,9 @@ class Watched(Predictions):
     Attributes
     ----------
     predicted : the predictions of the model
-    odds : (n,) or (n, outputs), the probability of a row that is at least as odd; 1 for most rows
-    score : -log10 of the rate of such an event for a row that opens or tops one, 0 elsewhere
-    event : the number of the event that is open, 0 if there is none
+    odds : (n,) or (n, outputs), the probability of a row that is at least as unusual; 1 for most rows
+    score : -log10 of the rate of such events, in rows that open an event or exceed its peak; 0 elsewhere
+    event : the number of the open event, 0 if there is none
     changes : tuples of the events that cleared or opened at a row, None for most
     """
 

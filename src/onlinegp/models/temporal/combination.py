@@ -1,8 +1,8 @@
 """Weights and intervals from past forecasts: the share of each member, and a correction of its quantiles.
 
-With nu forecasts' worth of past rows, members of a family get weights (mean pinball loss)^(-2 nu), families
-(mean pinball loss)^(-nu): a short series averages, a long one chooses. Then the quantiles are stretched about the
-median.
+If the past has room for nu forecasts, one after the other, members of a family get the weights (mean pinball
+loss)^(-2 nu), and families (mean pinball loss)^(-nu). So a short series averages, and a long one chooses the best. Then
+the quantiles are stretched around the median.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MEAN_ABSOLUTE = 0.798  # of a standard normal
 FARTHEST = 6.0  # deviations at which a past error is cut
 CAUTION = 2.0  # forecasts' worth of rows by which factors are shrunk
 LARGEST_FACTOR = 1.5
-ENDS = 1.05  # by which the ends are widened: parameters have seen the past rows
+ENDS = 1.05  # factor of the outermost quantiles, because the parameters were fitted to the past rows
 
 
 def origin_gap(n: int, h: int) -> int:
@@ -32,13 +32,13 @@ def origin_gap(n: int, h: int) -> int:
 
 
 def past_origins(n: int, h: int) -> Array:
-    """Return rows before which forecasts of h steps are made, the last of them n itself."""
+    """Return the origins of past forecasts of h steps, as numbers of rows; the last one is n."""
     before = np.arange(n - 1, max(FEWEST_BEFORE, n // 4) - 1, -origin_gap(n, h))[:MOST_ORIGINS][::-1]
     return np.append(before, n).astype(np.int64)
 
 
 def truth(y: Array, origins: Array, h: int) -> Array:
-    """Return what followed the origins but the last, (origins - 1, h); NaN where it is not known."""
+    """Return the values that followed each origin except the last, (origins - 1, h); NaN where they are not known."""
     padded = np.append(y, np.full(h, np.nan))
     return padded[origins[:-1, None] + np.arange(h)]
 
@@ -73,7 +73,7 @@ def _average(members: list[Array], T: Array, known: Array, power: float) -> tupl
 
 
 def _calibrated(q: Array, T: Array, known: Array, nu: float) -> Array:
-    """Stretch about the median by past errors over predicted deviations: by the mean inside, the square at the ends."""
+    """Stretch quantiles by past errors over predicted deviations: by their mean, or root mean square at the ends."""
     median = q[MEDIAN, :-1]
     e = (T - median)[known]
     stretch = np.ones(len(LEVELS))

@@ -25,8 +25,8 @@ THINNEST = 1e-12  # of the slope of the quantiles, as a share of their size
 class Forecast(Predictions):
     """The distributions of the next values, known by quantiles at 11 levels.
 
-    Between two levels the quantile is linear in the normal score of the probability, and beyond the outermost ones it
-    goes on as between the last two: a normal distribution is reproduced exactly.
+    Between two levels, and beyond the outermost ones, the quantile is linear in the normal score of the probability. So
+    a normal distribution is reproduced exactly.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Forecast(Predictions):
         return self._at(float(ndtri(probability(p=p))))
 
     def _scores(self, y: ArrayLike) -> tuple[Array, Array]:
-        """Return the normal scores of values, and by how much y grows with them."""
+        """Return the normal scores of values, and the derivative of y with respect to them."""
         y = np.broadcast_to(self._values(y), self.shape)
         slopes = np.diff(self.quantiles, axis=1) / np.diff(SCORES)
         slopes = np.maximum(slopes, THINNEST * np.abs(self.quantiles).max(axis=1, keepdims=True) + 1e-300)
@@ -107,8 +107,8 @@ class Forecast(Predictions):
     def paths(self, n: int = 1000, seed: int | np.random.Generator | None = 0) -> Samples:
         """Return possible futures, `values` (steps, n), for questions about several steps together.
 
-        Each step has the distribution of the forecast. How steps hang together is that of the Gaussian process over
-        time which had the best past forecasts: a level that is off stays off, so that a sum has an honest interval.
+        Each step has the distribution of the forecast. The dependence between steps is that of the Gaussian process
+        over time with the best past forecasts: if the level is off, it stays off, so that a sum has an honest interval.
 
         Examples
         --------

@@ -181,8 +181,8 @@ class Forecaster(OnlineRegressor):
         X : array-like of shape (steps, d), optional
             The inputs of these rows, for a model that learned with inputs.
         refit : bool
-            Whether parameters are found from all rows, which takes nearly all of the time; else they are those of the
-            last fit, at most half of the rows ago, and so are the past forecasts, which roll on.
+            Whether to fit the parameters to all rows, which takes nearly all of the time. Otherwise the parameters and
+            the past forecasts are those of the last fit, which used at least half of the rows.
         paths, seed :
             With `model`, the number of sampled paths, and their seed. Else see :meth:`Forecast.paths`.
 
@@ -246,7 +246,7 @@ class Forecaster(OnlineRegressor):
 
 @dataclass(frozen=True)
 class Backtest:
-    """How good past forecasts were. Errors are relative to those of "as a season ago" on the rows before.
+    """Scores of past forecasts. Errors are relative to those of "as a season ago" on the earlier rows.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ def _scored(before: Array, actual: Array, ahead: Forecast) -> dict[str, float]:
 
 
 def _series(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return inputs and values, of what may be values alone."""
+    """Return inputs and values, if X is the series itself without inputs."""
     X, y = (None, X) if y is ALONE else (X, y)
     if y is None or np.iscomplexobj(y):
         return X, y  # which is refused

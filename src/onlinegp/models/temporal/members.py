@@ -45,15 +45,15 @@ FULL, QUICK = Effort((25, 12), 1500, (0.99, 0.997, 1.0)), Effort((8, 4), 500, (0
 
 @dataclass
 class Member:
-    """A learner in units of its own, of y or its logarithm.
+    """A learner of f, which is y or log(y + shift), in units of its own.
 
     Attributes
     ----------
-    learner : of the times, then the inputs if `inputs`
-    center, scale : of what it learns: (f - center) / scale
-    spread : of its standard deviations, in units of f
-    shift : f is log(y + shift), or y if it is None
-    weights : of the inputs, subtracted from f; none if they are inputs of the learner
+    learner : its inputs are the time and, unless `weights` is given, the other inputs
+    center, scale : it learns (f - center) / scale
+    spread : the factor of its standard deviations, in units of f
+    shift : None for f = y
+    weights : the weights of the inputs, whose effect is subtracted from f; none if the learner has the inputs
     """
 
     learner: Any
@@ -68,7 +68,7 @@ class Member:
             self.learner.learn(self._inputs(X), self._targets(X, y))
 
     def run(self, X: Array, y: Array) -> tuple[Array, Array]:
-        """Predict rows and learn them; return means and deviations of f."""
+        """Predict rows and learn them. Return means and standard deviations of f."""
         predictions, _ = self.learner.run(self._inputs(X), self._targets(X, y))
         return self._back(X, predictions)
 
@@ -81,7 +81,7 @@ class Member:
         return q if self.shift is None else np.exp(np.clip(q, -LARGEST_LOG, LARGEST_LOG)) - self.shift
 
     def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Return mean and deviation of y; of a lognormal, if f is log y."""
+        """Return mean and standard deviation of y; those of a log-normal distribution if f is log y."""
         if self.shift is None:
             return mean, std
         s2 = np.minimum(std**2, 4.0)
@@ -131,7 +131,7 @@ def shifts(y: Array, seasons: tuple[float, ...]) -> list[float | None]:
 
 @dataclass(frozen=True)
 class Fit:
-    """What was found in the rows up to one: seasons, and families of members that have learned nothing.
+    """The result of a fit to the rows up to `row`: seasons, and families of members that have not learned anything.
 
     Their learners are readable, so that another process can find them.
     """
@@ -148,7 +148,7 @@ class Fit:
 def find_fit(
     values: Array, inputs: Array, seasons: tuple[float, ...] | None, row: int, quick: bool, progress: Any = None
 ) -> Fit | None:
-    """Return what is found in a window that ends at a row; None if it is too short or constant.
+    """Fit members to a window that ends at a row. Return None if it is too short or constant.
 
     `values` are NaN where one is missing. Seasons are found if they are None. A quick fit, for one step ahead, takes
     about a fifth of the time: the family of drift GPs is empty, there are fewer regressions, and parameters are rough.
@@ -214,7 +214,7 @@ def _gp(
 
 
 def _units(t: Array, f: Array, seasons: tuple[float, ...]) -> tuple[float, float]:
-    """Return the center of the first rows, and the robust deviation of changes, seasonal ones if there is a season."""
+    """Return the center of the first rows, and the robust deviation of changes, seasonal ones with a season."""
     n, s = len(f), int(max([*seasons, 1]))
     center = float(np.median(f[: max(5, min(n, max(s, 10)))]))
     grid = np.full(int(t[-1] - t[0]) + 1, np.nan)

@@ -17,7 +17,7 @@ FARTHEST_Z2 = 25.0  # and there where they widen, times their mean
 
 
 class OneStep:
-    """Members with the parameters of a fit, and how they did one step ahead since."""
+    """Members with the parameters of a fit, and their scores one step ahead since then."""
 
     def __init__(self, fit: Fit) -> None:
         self.row, self.learned = fit.row, 0  # rows of the window
@@ -57,7 +57,7 @@ def _padded(weights: Array, means: Array, stds: Array) -> tuple[Array, Array, Ar
 
 
 def so_far(before: Array, n: int) -> tuple[Array, Array, Array]:
-    """Return the mixtures of n rows that follow a few others: their mean and spread."""
+    """Return mixtures for n rows after the few rows `before`, with the mean and spread of these."""
     mean, std = (before.mean(), before.std()) if len(before) > 1 else (before[0] if len(before) else 0.0, 1.0)
     weights = np.zeros((n, MEMBERS))
     weights[:, 0] = 1.0

@@ -1,4 +1,4 @@
-"""Forecasts of a series as it goes: those from past rows decide about weights and intervals of the next one."""
+"""Forecasts of a growing series: past forecasts determine the weights and intervals of the next one."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Rows:
 class Rolling:
     """The members of a fit, and their forecasts of h steps before the last 40 origins, every `gap` rows.
 
-    Later rows add origins, and members learn each row once. With inputs a past forecast needs those of rows that
-    came later, so that nothing can be kept: see `SeriesLearner.forecast`.
+    Later rows add origins, and members learn each row once. With inputs, a past forecast
+    needs the inputs of later rows, so it cannot be kept: see `SeriesLearner.forecast`.
     """
 
     def __init__(self, fit: Fit, rows: int, h: int) -> None:
@@ -84,7 +84,7 @@ class Rolling:
         return Forecast(quantiles.T, None, self.seasons, shares, sampler)
 
     def _ahead(self, member: Member, rows: Rows, origin: int, ahead: Array) -> tuple[Array, Array]:
-        """Return means and deviations after the rows before the origin were learned."""
+        """Learn the rows before the origin, and return means and standard deviations of the next rows."""
         member.learn(*rows.known(self.learned, origin))
         return member.ahead(ahead)
 
@@ -106,7 +106,7 @@ def random_walk(y: Array, h: int) -> Forecast:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws normal scores of the next steps, as a Gaussian process over time links them.
+    """Draws normal scores of the next steps, with the dependence of a Gaussian process over time.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The learner of `Forecaster`: the rows of a series, and when members are fitted to them."""
+"""The learner of `Forecaster`: it keeps the rows of a series, and decides when members are fitted to them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class SeriesLearner(RowLearner):
     # Fits
 
     def _fit_behind(self) -> None:
-        """Find the next fit in the background if its rows have come, and if the last one was of use."""
+        """Start the next fit in the background if its rows have arrived and the last fit was used."""
         rows, _ = next_fit(self.fitted)
         if self.position < rows:
             return

@@ -28,7 +28,7 @@ FAST, SLOW, SECOND, DEVIATION = (
 LEVEL, SLOW_LEVEL, CHANGE = 0.3, 0.1, 0.1  # rates of the levels and of the change, without a season
 TIGHTNESS = (10.0, 100.0, 1000.0)  # of the prior, times the mean square error of its forecaster
 CLIP = 4.0  # robust deviations to which a row is clipped
-BELIEVED = 3  # so many clipped rows in a row are a change
+BELIEVED = 3  # this many clipped rows in succession are a change
 FARTHEST = 15.0  # where iterated forecasts end, in standard deviations of y
 MOST_STEPS = 10_000  # ahead
 LONGEST_SEASON = 100_000
@@ -46,8 +46,8 @@ class SmoothedLags(OnlineRegressor):
 
     The coefficients shrink to those of a simple forecaster, such as "as before" or "as a season ago": a = a_0 +
     (G + A_0)^-1 b, where the sums G and b fade and A_0 does not. Which forecaster, and how tightly, the evidence
-    decides, again as rows double. A row further than 4 robust deviations from its prediction is clipped; the third one
-    in a row is believed.
+    decides, each time the number of rows has doubled. A row farther than 4 robust deviations from its prediction is
+    clipped; the third such row in succession is learned as it is.
 
     It expects y around 0 with a spread of about 1: use ``SmoothedLags(...).scaled()`` for other units.
 
@@ -56,11 +56,11 @@ class SmoothedLags(OnlineRegressor):
     seasons : tuple of float
         The periods in rows, at most two, as `onlinegp.seasons.find_seasons` returns them.
     forgetting : float
-        By which the sums fade with each row.
+        The factor by which the sums fade with each row.
     time : int, optional
-        The column of X that holds the time, in rows: it goes up by 1 from row to row, and by more over missing ones,
-        whose predictions stand in. A prediction at a later time is iterated. With None all rows follow each other.
-        Other columns are inputs that act linearly.
+        The column of X that holds the time, in rows: it increases by 1 from row to row, and by more over missing rows,
+        which are replaced by their predictions. A prediction at a later time is iterated. With None all rows follow
+        each other. Other columns are inputs that act linearly.
     engine : str
         "auto", "native" or "python".
 
@@ -164,7 +164,7 @@ class Past:
 
 
 class SmoothedLagsLearner(StepLearner):
-    """The past of each output, the fading sums of its regression, and what that shrinks to."""
+    """The past of each output, the fading sums of its regression, and the coefficients to which it shrinks."""
 
     fields = {
         "seen": integer(),
@@ -235,9 +235,9 @@ class SmoothedLagsLearner(StepLearner):
         return self.a0[o] + change, q / max(self.rows - self.k / 2, 1.0) + 1.0 / (1.0 + self.seen**2.0)
 
     def _ahead(self, past: Past, a: Array, x: Array, steps: int) -> tuple[float, float]:
-        """Return the prediction so many rows ahead, and its variance over that of one row.
+        """Return the prediction `steps` rows ahead, and the ratio of its variance to that of one step.
 
-        A unit shock in the first of them shows what becomes of an error: the weights psi, whose squares add up.
+        The response to a unit shock in the first row gives the weights psi of its error; their squares add up.
         """
         own = x[self.columns]
         if steps == 1:
@@ -290,7 +290,7 @@ class SmoothedLagsLearner(StepLearner):
                 self.a0[o], self.tightness[o] = chosen
 
     def _believed(self, o: int, y: float, e: float) -> float:
-        """Return the value of a row with the error e, clipped, and follow the size of errors."""
+        """Return the clipped value of a row with the error e, and update the size of errors."""
         count = self.position - self.earliest + 1
         deviation = self.deviation[o]
         wild = count > 21 and abs(e) > CLIP * deviation
@@ -321,7 +321,7 @@ class SmoothedLagsLearner(StepLearner):
 
 
 def prior_shape(k: int) -> Array:
-    """Return the diagonal of A_0 but for its tightness: the constant is hardly shrunk."""
+    """Return the diagonal of A_0 without its tightness. The constant hardly shrinks."""
     return np.array([0.1] + [1.0] * (k - 1))
 
 

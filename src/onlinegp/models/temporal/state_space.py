@@ -194,7 +194,9 @@ def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
     """Yield a block for each wave of a season, with the share of the variance that it has."""
     if isinstance(kernel, Season):
         if base.kind != WALK or base.drift:
-            raise ValueError("a Season drifts already: multiply it by Constant or Linear only, or use Periodic.")
+            raise ValueError(
+                "Season drifts by itself, so it must be multiplied by Constant or Linear only. Use Periodic instead."
+            )
         shares = [(j, j**-2.0) for j in range(1, kernel.harmonics + 1)]
         base = replace(base, drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
     else:
@@ -226,7 +228,7 @@ def harmonic_shares(length_scale: float) -> list[float]:
 
 
 def _one(kernel: Kernel, name: str) -> float:
-    """Return a parameter that must be one number, as time is one column."""
+    """Return a parameter that must be one number, because time is one column."""
     value = np.ravel(getattr(kernel, name))
     if len(value) != 1:
         raise ValueError(f"{name} must be one number for a kernel over time, got {getattr(kernel, name)!r}.")

@@ -1,12 +1,13 @@
-"""The Gaussian process of a series whose parameters are found by MAP: trend, Matern-1/2, drifting seasons, noise.
+"""The Gaussian process of a series, with MAP parameters: trend, Matern-1/2 process, drifting seasons and noise.
 
 In units of the noise, with harmonics j of each season, per row:
 
     level l += b + N(0, q_l),   slope b = phi b + N(0, q_b),   u = rho u + N(0, q_u (1 - rho^2)),
     y = l + u + sum_j season_j + N(0, 1),   and each harmonic drifts by N(0, q_s / j^2)
 
-Variances have normal priors in logarithms, phi and rho in logits. All are times sigma^2, which is integrated with two
-rows' worth of a prior. An error of z > 2 deviations counts 4 z - 4 in place of z^2, and moves the state as 2 would.
+The logarithms of the variances and the logits of phi and rho have normal priors. All variances are multiplied by
+sigma^2, which is integrated out with a prior that counts as two rows. An error of z > 2 standard deviations counts as
+4 z - 4 instead of z^2, and changes the state like an error of 2.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class Structure:
     Attributes
     ----------
     seasons : periods in rows
-    drift : whether the slope is constant with a tight prior, close to the Theta method, in place of one that wanders
-    variance : of the series, in units of the noise: how unsure the start is
+    drift : whether the slope is constant with a tight prior, close to the Theta method, instead of a drifting slope
+    variance : the variance of the series in units of the noise, which is the uncertainty at the start
     inputs : columns that act linearly
     """
 

@@ -48,7 +48,7 @@ class TemporalGP(OnlineRegressor):
     Parameters
     ----------
     kernel : Kernel, optional
-        Over time. ``LocalTrend()`` if None.
+        The covariance over time; ``LocalTrend()`` if None.
     noise : float
         The variance of the noise in y.
     time : int, optional
@@ -140,7 +140,7 @@ class TemporalGP(OnlineRegressor):
             return super().run(X, y, delay=delay, progress=progress)
 
     def _check_times(self, X: ArrayLike) -> None:
-        """Refuse rows that are not in the order of time."""
+        """Refuse rows that are not in temporal order."""
         if self.time is None:
             return
         X = self.checked_X(X)

@@ -79,7 +79,7 @@ class Weights(Observer):
 
 
 def member_weights(model: OnlineRegressor, predicted: Predictions) -> tuple[tuple[str, ...], Array] | None:
-    """Return the members of the mixture that predicted rows, and their weights; None if it is not a mixture."""
+    """Return the names of the members of a mixture and their weights in predictions; None if it is not a mixture."""
     learner = working(model)
     if isinstance(learner, AutoLearner):
         learner = learner if learner.inner is None else innermost_learner(learner.inner)
