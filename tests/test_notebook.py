@@ -234,7 +234,7 @@ def test_a_model_tells_of_the_end_of_its_last_run():
     X, y = around_seventy(0)
     model = ogp.KRLST().scaled()
     trace = model.run(X, y)
-    told = trace.last(1000).told()
+    told = trace.last(1000).summary_line()
     assert told.startswith("1000 rows, RMSE")
     assert told in model._repr_html_()
     assert told not in model.fit(X, y)._repr_html_()

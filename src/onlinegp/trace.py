@@ -105,11 +105,11 @@ class Trace:
             "size": int(self.size[-1]),
         }
 
-    def told(self) -> str:
+    def summary_line(self) -> str:
         """Return the summary in a line."""
-        return self._told()[0]
+        return self._summary_lines()[0]
 
-    def _told(self) -> list[str]:
+    def _summary_lines(self) -> list[str]:
         """Return the summary as text, and advice if the intervals are bad."""
         told = self.summary()
         if not told["rows"]:
@@ -126,14 +126,14 @@ class Trace:
         return [figures, *([ADVICE] if told["coverage"] < LOW_COVERAGE else [])]
 
     def __repr__(self) -> str:
-        figures, *advice = self._told()
+        figures, *advice = self._summary_lines()
         return "\n".join([f"Trace({figures})", *advice])
 
     def _repr_html_(self) -> str:
         """Return the summary and a small picture of the first output, for a notebook."""
         lines = [
-            f"<div><strong>Trace</strong>: {self._told()[0]}</div>",
-            *(f"<div>{one}</div>" for one in self._told()[1:]),
+            f"<div><strong>Trace</strong>: {self._summary_lines()[0]}</div>",
+            *(f"<div>{one}</div>" for one in self._summary_lines()[1:]),
         ]
         if len(self):
             one = self if self.y.ndim == 1 else self.output(0)

@@ -21,7 +21,7 @@ def learned_html(model: Any, recent: Trace | None) -> str:
     inputs = escape(", ".join(names)) if 0 < len(names) <= MAX_NAMES else several
     lines = [f"<strong>{type(model).__name__}</strong>: {model.n_samples_seen_} rows of {inputs}, size {model.size_}"]
     if recent is not None:
-        lines.append(f"Last run: {recent.told()}")
+        lines.append(f"Last run: {recent.summary_line()}")
     if matter := _important(model, names):
         lines.append(f"Importance of inputs: {escape(matter)}")
     return "".join(f"<div>{line}</div>" for line in lines)

@@ -95,7 +95,7 @@ class Predictions(ABC):
     def __len__(self) -> int:
         return len(self.mean)
 
-    def told(self) -> str:
+    def summary_line(self) -> str:
         """Return the number of rows, and the ranges of means and standard deviations, in a line."""
         rows = f"{len(self)} {'row' if len(self) == 1 else 'rows'}"
         outputs = "" if self.mean.ndim == 1 else f" of {self.shape[1]} outputs"
@@ -103,7 +103,7 @@ class Predictions(ABC):
         return rows + outputs + "".join(ranges if len(self) else [])
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.told()})"
+        return f"{type(self).__name__}({self.summary_line()})"
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -114,7 +114,7 @@ class Predictions(ABC):
         if len(self) > 1:
             one = self if self.mean.ndim == 1 else self.output(0)
             picture = sparkline(None, one.mean, *one.interval(0.95))
-        return f"<div><strong>{type(self).__name__}</strong>: {self.told()}</div>{picture}"
+        return f"<div><strong>{type(self).__name__}</strong>: {self.summary_line()}</div>{picture}"
 
     def plot(self, y: ArrayLike | None = None, *, level: float = 0.95, ax: Any = None) -> Any:
         """Draw means and intervals by row, and the values y if given. See `onlinegp.plots.predictions`."""

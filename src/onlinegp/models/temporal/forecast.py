@@ -131,9 +131,9 @@ class Forecast(Predictions):
             return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self) + 1, name="step"))
         return pd.DataFrame(columns, index=pd.Index(self.dates, name="date"))
 
-    def told(self) -> str:
+    def summary_line(self) -> str:
         when = "" if self.dates is None or not len(self) else f" from {self.dates[0]} to {self.dates[-1]}"
-        return f"{super().told()}{when}"
+        return f"{super().summary_line()}{when}"
 
     def to_html(self) -> str:
         """Return a picture, and the first steps as a table, for a notebook."""
