@@ -63,7 +63,7 @@ def _records(arrays: Arrays, count: int) -> Iterator[bytes]:
     if records is None or records.dtype != np.uint8 or records.ndim != 1:
         raise ModelFileError("the file has no records.")
     if ends is None or ends.dtype != np.int64 or ends.shape != (count,):
-        raise ModelFileError(f"the file does not contain the ends of the records of its {count} models.")
+        raise ModelFileError(f"the file does not say where the records of its {count} models end.")
     places = [0, *ends.tolist()]
     if places[-1] != len(records) or any(first > last for first, last in pairwise(places)):
         raise ModelFileError("the records of the models do not fit the file.")
