@@ -31,7 +31,7 @@ static GateRule gate_rule(const Plan& plan) {
     return {plan.number("gate"), plan.number("usual_keep"), plan.number("largest")};
 }
 static Units units(const Plan& plan, const char* center, const char* scale) {
-    return {plan.vector(center), plan.vector(scale), plan.number("limit")};
+    return {joined(plan.vector(center), plan.vector(scale)), plan.number("limit")};
 }
 static StretchRule stretch_rule(const Plan& plan) {
     const Vector& c = plan.vector("rule");

@@ -35,6 +35,9 @@ class Node {
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
     virtual ~Node() = default;
+    // Nodes are side by side in large pages: a fleet goes through many, and translating their addresses takes time
+    static void* operator new(size_t bytes);
+    static void operator delete(void* node, size_t bytes);
 
     const int d, p;
     const std::shared_ptr<const Kinds> shared_kinds;

@@ -7,14 +7,17 @@ namespace onlinegp {
 
 // Columns in other units: (x - center) / scale
 struct Units {
-    Vector center, scale;
-    double limit;  // of a magnitude that the model inside can square
+    Vector numbers;  // centers, then scales
+    double limit;    // of a magnitude that the model inside can square
 
+    const double* center() const { return numbers.data(); }
+    const double* scale() const { return numbers.data() + numbers.size() / 2; }
     void operator()(int64_t n, const double* from, double* to) const {
-        const size_t width = center.size();
+        const size_t width = numbers.size() / 2;
+        const double *c = center(), *s = scale();
         for (int64_t i = 0; i < n; i++, from += width, to += width)
             for (size_t j = 0; j < width; j++) {
-                const double z = (from[j] - center[j]) / scale[j];
+                const double z = (from[j] - c[j]) / s[j];
                 to[j] = std::max(std::min(z, limit), -limit);
             }
     }
@@ -50,8 +53,7 @@ class Scaled final : public Outer {
     void fields(Visitor& visit) override { visit.node("model", *inner); }
     void lines(Lines& needed) const override {
         Node::lines(needed);
-        for (const Vector* one : {&x_.center, &x_.scale, &y_.center, &y_.scale})
-            needed.add(one->data(), one->size() * sizeof(double));
+        for (const Units* units : {&x_, &y_}) needed.add(units->numbers.data(), units->numbers.size() * sizeof(double));
     }
 
   private:
@@ -71,7 +73,7 @@ class Scaled final : public Outer {
         Predictions &in = inner->predicted(w), &out = predicted(w);
         for (int o = 0; o < p; o++) {
             const Components from = in(i, o), to = out(i, o);
-            const double center = y_.center[size_t(o)], scale = y_.scale[size_t(o)];
+            const double center = y_.center()[o], scale = y_.scale()[o];
             for (int64_t k = 0; k < kinds.count(); k++) {
                 to.weight[k] = from.weight[k];
                 to.mean[k] = center + scale * from.mean[k];
