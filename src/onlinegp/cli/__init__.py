@@ -21,6 +21,7 @@ COMMANDS = {
     "tune": "find the kernel, the noise and other parameters of a model from the first rows of a stream",
     "predict": "predict with a saved model, without learning",
     "inspect": "show the contents of a model file, a checkpoint or a store",
+    "confirm": "tell a saved detector that an event was real, so that the next one like it is found",
     "models": "list every algorithm with its parameters, cost and citation",
     "demo": "run six models on a simulated stream that changes: a table and a picture",
     "info": "show the engine, the instruction set and the versions",
