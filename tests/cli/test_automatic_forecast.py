@@ -45,6 +45,33 @@ def test_pictures_and_backtests(folder):
     assert "in 95% interval" in done.stderr.decode()
 
 
+def test_a_report_shows_series_forecast_and_backtest(folder):
+    done = inside("forecast", "months.csv", "--steps", 6, "--backtest", 3, "--report", "page.html", cwd=folder)
+    page = (folder / "page.html").read_text()
+    assert "report: page.html" in done.stderr.decode()
+    assert "season of 12 rows" in page
+    assert page.count("<td>2018-0") == 6
+    past, ahead = (
+        page.split(f'<polyline class="{name}" points="')[1].split('"')[0].split() for name in ("past", "ahead")
+    )
+    assert [len(past), len(ahead), page.count("<polygon")] == [40, 6, 2]
+    assert "in 95% interval" in page
+    assert "http" not in page
+    assert inside(
+        "forecast", "months.csv", "--lags", 3, "--steps", 2, "--report", "p.html", cwd=folder, code=None
+    ).returncode
+
+
+def test_a_report_of_many_series_has_a_section_for_each(folder):
+    rows = [(key, f"{2010 + i // 12}-{i % 12 + 1:02d}", v) for key in ("<a>", "b") for i, v in enumerate(MONTHS[:30])]
+    write(folder / "two.csv", "shop,month,sales", rows)
+    inside("forecast", "two.csv", "--by", "shop", "--steps", 2, "--report", "page.html", cwd=folder)
+    page = (folder / "page.html").read_text()
+    assert page.count("<svg") == 2
+    assert "&lt;a&gt;" in page
+    assert "<a>" not in page
+
+
 def test_gaps_duplicates_and_disorder_are_told_with_their_lines(folder):
     lines = (folder / "months.csv").read_text().splitlines()
     lines[4:6] = []  # two months are missing before line 5

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.cli.options import checked_level, open_input
+from onlinegp.checks import Array
+from onlinegp.cli.options import checked_level, command_line, open_input
 from onlinegp.cli.parsing import parse_columns
 from onlinegp.cli.tuning_options import Talk
 from onlinegp.files.atomic import write_atomically
@@ -23,6 +24,7 @@ from onlinegp.streams.reading.source import Columns, Source
 from onlinegp.streams.running.forecast import future_features
 from onlinegp.streams.running.requested_model import FARTHEST
 from onlinegp.streams.running.series import Series, forecast_series, read_table, series_of, written
+from onlinegp.streams.writing.forecast_page import Chapter, write_forecasts
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -61,6 +63,14 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     _write(args, columns, series, [ahead for ahead, _ in done])
     for one, (ahead, tested) in zip(series, done, strict=True):
         _tell_found(one, ahead, columns, tested, talk)
+    if args.report:
+        told = [_found(one, ahead, columns) for one, (ahead, _) in zip(series, done, strict=True)]
+        chapters = [
+            Chapter(name, story, _shown(one, ahead), _labels(one, ahead), ahead, tested)
+            for one, (ahead, tested), (name, story) in zip(series, done, told, strict=True)
+        ]
+        write_forecasts(args.report, chapters, level=args.level, command=command_line())
+        talk(f"report: {args.report}")
     if args.plot:
         image = dated_picture(series[0], done[0][0], columns.target, args.level, Path(args.plot).suffix[1:])
         write_atomically(args.plot, [image])
@@ -134,9 +144,8 @@ def _write(args: argparse.Namespace, columns: Columns, series: list[Series], for
     sink.close()
 
 
-def _tell_found(series: Series, ahead: Forecast, columns: Columns, tested: str, talk: Talk) -> None:
-    """Print what was found."""
-    name = columns.target if series.key is None else f"{series.key}"
+def _found(series: Series, ahead: Forecast, columns: Columns) -> tuple[str, str]:
+    """Return the name of a series, and what was found."""
     times = ""
     if series.dates is not None and series.step is not None:
         first, last = (written(series.dates[i], series.step) for i in (0, -1))
@@ -147,41 +156,50 @@ def _tell_found(series: Series, ahead: Forecast, columns: Columns, tested: str, 
     season = f"season of {seasons} rows" if ahead.seasons else "no season"
     weights = ", ".join(f"{family} {weight:.2f}" for family, weight in ahead.weights.items())
     rows = "1 row" if len(series.y) == 1 else f"{len(series.y)} rows"
-    talk(f"{name}: {rows}{gaps}{times}; {season}; weights: {weights}")
-    if len(series.y) - missing < FEWEST_KNOWN:
+    name = f"{columns.target if series.key is None else series.key}"
+    return name, f"{rows}{gaps}{times}; {season}; weights: {weights}"
+
+
+def _tell_found(series: Series, ahead: Forecast, columns: Columns, tested: str, talk: Talk) -> None:
+    """Print what was found."""
+    name, story = _found(series, ahead, columns)
+    talk(f"{name}: {story}")
+    if np.isfinite(series.y).sum() < FEWEST_KNOWN:
         talk(f"{name}: with fewer than {FEWEST_KNOWN} values, the forecast is the last one, in a rough interval.")
     if tested:
         talk(tested)
+
+
+def _shown(series: Series, ahead: Forecast) -> Array:
+    """Return the last values, as many as a picture shows."""
+    cycles = min(round(SHOWN * max(ahead.seasons, default=0.0)), MOST_SHOWN)
+    return series.y[-max(SHOWN * len(ahead), cycles, 40) :]
+
+
+def _labels(series: Series, ahead: Forecast) -> dict[int, str]:
+    """Return dates by row, of which 0 is the last one of the series."""
+    if series.dates is None or series.step is None or ahead.dates is None:
+        return {}
+    places = np.rint(series.step.places(series.dates)).astype(int)
+    rows = (places - places[-1]).tolist()
+    labels = {row: written(date, series.step) for row, date in zip(rows, series.dates, strict=True)}
+    return labels | {i + 1: date for i, date in enumerate(ahead.dates)}
 
 
 def dated_picture(series: Series, ahead: Forecast, name: str | None, level: float, format: str) -> bytes:
     """Return a picture of the last values and the forecast, over dates if there are any."""
     from matplotlib.figure import Figure
 
-    cycles = min(round(SHOWN * max(ahead.seasons, default=0.0)), MOST_SHOWN)
-    shown = series.y[-max(SHOWN * len(ahead), cycles, 40) :]
+    shown = _shown(series, ahead)
     figure = Figure(figsize=(8.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     ahead.plot(shown, level=level, ax=axes)
     axes.set_ylabel(name or "")
-    if series.dates is not None and ahead.dates is not None and series.step is not None:
-        _label_dates(axes, series, ahead, len(shown))
+    if labels := _labels(series, ahead):
+        every = max(1, (len(shown) + len(ahead)) // 6)
+        ticks = [i for i in range(len(ahead), -len(shown), -every) if i in labels]
+        axes.set_xticks(ticks, [labels[i][:16].replace("T", "\n") for i in ticks])
+        axes.set_xlabel("")
     stream = io.BytesIO()
     figure.savefig(stream, format=format, dpi=150)
     return stream.getvalue()
-
-
-def _label_dates(axes: Any, series: Series, ahead: Forecast, shown: int) -> None:
-    """Put dates below the axis of steps, of which 0 is the last row."""
-    assert series.dates is not None
-    assert series.step is not None
-    assert ahead.dates is not None
-    places = np.rint(series.step.places(series.dates)).astype(int)
-    known = {
-        int(place - places[-1]): written(date, series.step) for place, date in zip(places, series.dates, strict=True)
-    }
-    known |= {i + 1: date for i, date in enumerate(ahead.dates)}
-    every = max(1, (shown + len(ahead)) // 6)
-    ticks = [i for i in range(1 - shown, len(ahead) + 1) if (len(ahead) - i) % every == 0 and i in known]
-    axes.set_xticks(ticks, [known[i][:16].replace("T", "\n") for i in ticks])
-    axes.set_xlabel("")

@@ -38,7 +38,7 @@ from onlinegp.streams.writing.sinks import open_sink, output_format
 
 EPILOG = f"""examples:
   onlinegp forecast sales.csv                                  dates, step, seasons and steps are found
-  onlinegp forecast sales.csv --steps 12 --out next.csv --plot next.png --backtest 5
+  onlinegp forecast sales.csv --steps 12 --out next.csv --report next.html --backtest 5
   onlinegp forecast shops.csv --by shop --steps 14             a forecast for each shop, in parallel
   onlinegp forecast load.csv --timezone Europe/Berlin          hours of a clock that changes twice a year
   onlinegp forecast visits.csv --features holiday,price --future next_weeks.csv        inputs known ahead
@@ -59,7 +59,7 @@ where errors build up. The columns are step, mean, std, lower and upper.
 PATHS = Paths(
     reads=("SOURCE", "--start", "--future"),
     appends=("--out",),
-    replaces=("--plot", "--save"),
+    replaces=("--plot", "--report", "--save"),
     pipes=("SOURCE", "--out"),
     renewed=("--start", "--save"),
 )
@@ -74,6 +74,7 @@ AUTOMATIC = {
     "seasons": None,
     "backtest": 0,
     "jobs": None,
+    "report": None,
 }
 OWN_MODEL = {
     **{name: None for name in ("lags", "kernel", "noise", "budget", "forgetting", "tune", "model", "start", "robust")},
@@ -111,6 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     output.add_argument("--plot", metavar="FILE", help="a picture of the series and its forecast, .png, .svg or .pdf")
+    output.add_argument("--report", metavar="FILE", help="a page with the series, their forecasts and backtests, .html")
     output.add_argument("--save", metavar="FILE", help="the model that has learned the series, .ogp")
     output.add_argument("--quiet", action="store_true", help="print only errors")
 

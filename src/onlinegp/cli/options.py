@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -248,3 +249,8 @@ def silent(*parts: object) -> None:
 def say(*parts: object) -> None:
     """Print a message to standard error."""
     print(*(printable(str(part)) for part in parts), file=sys.stderr, flush=True)
+
+
+def command_line() -> str:
+    """Return the command that runs, as it can be typed again."""
+    return shlex.join(["onlinegp", *sys.argv[1:]])

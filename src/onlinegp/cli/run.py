@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlinegp.cli.options import LAGS, checked_level, open_input, say, source_of
+from onlinegp.cli.options import LAGS, checked_level, command_line, open_input, say, source_of
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.cli.run_by_key import (
@@ -360,7 +360,9 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         seasons = [f"{season:g}" for season in job.model.seasons_]
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
     if job.hints is not None:
-        for hint in job.hints.sentences(job.encoder.names, lags=past_of(job.model)["lags"] if job.model else 0):
+        automatic = isinstance(job.model, Lagged) and job.model.lags == "auto"
+        lags = past_of(job.model)["lags"] if job.model else 0
+        for hint in job.hints.sentences(job.encoder.names, lags=None if automatic else lags):
             talk(f"hint: {hint}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")
@@ -374,11 +376,5 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         write_atomically(args.save, [job.model_file()])
         talk(f"model: {args.save}")
     if args.report:
-        write_report(args.report, job, figures, command=_command())
+        write_report(args.report, job, figures, command=command_line())
         talk(f"report: {args.report}")
-
-
-def _command() -> str:
-    import shlex
-
-    return shlex.join(["onlinegp", *sys.argv[1:]])

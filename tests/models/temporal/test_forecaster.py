@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import process_time
 
 import numpy as np
@@ -159,8 +160,21 @@ def test_frames_and_pictures():
     frame = ahead.to_frame(0.9)
     assert list(frame.columns) == ["mean", "median", "std", "lower", "upper"]
     assert frame.index.tolist() == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ValueError, match="kind must be one of"):
+        ahead.to_frame(kind="excel")
     pytest.importorskip("matplotlib")
     ahead.plot(monthly()[-30:])
+
+
+@pytest.mark.parametrize("dates", [None, np.array([f"2024-0{i}" for i in range(1, 7)], dtype=object)])
+def test_frames_of_polars_hold_dates_or_steps_in_a_column(dates):
+    pytest.importorskip("polars")
+    ahead = replace(ogp.Forecaster().fit(monthly()).forecast(6), dates=dates)
+    frame = ahead.to_frame(0.9, kind="polars")
+    first = "step" if dates is None else "date"
+    assert frame.columns == [first, "mean", "median", "std", "lower", "upper"]
+    assert frame[first].to_list() == ([1, 2, 3, 4, 5, 6] if dates is None else dates.tolist())
+    assert np.array_equal(frame["lower"].to_numpy(), ahead.interval(0.9)[0])
 
 
 def test_backtests_say_how_good_forecasts_were():

@@ -51,3 +51,12 @@ def test_a_run_names_them_at_its_end_and_lags_help(tmp_path):
     assert plain.count("hint: errors follow each other") == 1
     assert "hint: errors follow" not in inside(*args, "--lags", "10", cwd=tmp_path).stderr.decode()
     assert "hint" not in inside(*args, "--quiet", cwd=tmp_path).stderr.decode()
+
+
+def test_a_model_that_finds_its_lags_is_not_told_to_use_more(tmp_path):
+    t = np.arange(600)
+    y = 5 * np.sin(2 * np.pi * t / 50) ** 9 + noise(600)
+    (tmp_path / "d.csv").write_text("y\n" + "".join(f"{value:.4f}\n" for value in y))
+    told = inside("run", "d.csv", "--model", "linearrls", "--out", "o.csv", cwd=tmp_path).stderr.decode()
+    assert "seasons:" in told
+    assert "try --lags" not in told

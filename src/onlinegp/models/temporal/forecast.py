@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onlinegp import frames
 from onlinegp.checks import Array, count, probability
 from onlinegp.html_tables import table
 from onlinegp.models.temporal.combination import LEVELS, SCORES
@@ -121,15 +122,18 @@ class Forecast(Predictions):
         z = rng.standard_normal((len(self), n)) if self.sampler is None else self.sampler(len(self), n, rng)
         return Samples(np.stack([self._at(column) for column in z.T], axis=1))
 
-    def to_frame(self, level: float = 0.95) -> Any:
-        """Return a pandas frame, a row for each step: mean, median, std, lower and upper; dates are the index."""
-        import pandas as pd
+    def to_frame(self, level: float = 0.95, *, kind: str = "pandas") -> Any:
+        """Return a data frame, a row for each step: mean, median, std, lower and upper of the interval.
 
+        `kind` is "pandas", where the dates or steps are the index, "polars" or "pyarrow", where they are the first
+        column.
+        """
         lower, upper = self.interval(level)
+        name = "step" if self.dates is None else "date"
+        when = np.arange(1, len(self) + 1) if self.dates is None else self.dates.tolist()
         columns = {"mean": self.mean, "median": self.median, "std": self.std, "lower": lower, "upper": upper}
-        if self.dates is None:
-            return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self) + 1, name="step"))
-        return pd.DataFrame(columns, index=pd.Index(self.dates, name="date"))
+        frame = frames.build({name: when, **columns}, frames.Origin(kind))
+        return frame.set_index(name) if kind == "pandas" else frame
 
     def summary_line(self) -> str:
         when = "" if self.dates is None or not len(self) else f" from {self.dates[0]} to {self.dates[-1]}"

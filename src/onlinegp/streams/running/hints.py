@@ -32,8 +32,8 @@ class Hints:
         while self._rows - len(self._pieces[0][0]) >= LAST_ROWS:
             self._rows -= len(self._pieces.popleft()[0])
 
-    def sentences(self, names: Sequence[str], *, lags: int) -> list[str]:
-        """Return a sentence for each pattern."""
+    def sentences(self, names: Sequence[str], *, lags: int | None) -> list[str]:
+        """Return a sentence for each pattern; none about lags if they are None, because the model finds its own."""
         if not self._pieces:
             return []
         parts = [(rows.z, rows.scored, X) for rows, X in self._pieces]
@@ -41,7 +41,10 @@ class Hints:
         if np.count_nonzero(scored) < FEWEST:
             return []
         z = np.where(scored, np.clip(z, -MAX_Z, MAX_Z), np.nan)
-        found = [pattern_over_rows(z, lags), *(uneven(z, X[:, j], name) for j, name in enumerate(names))]
+        found = [
+            None if lags is None else pattern_over_rows(z, lags),
+            *(uneven(z, X[:, j], name) for j, name in enumerate(names)),
+        ]
         return [text for text in found if text is not None]
 
 
