@@ -78,6 +78,7 @@ class Maker {
         if (kind == "mixture") {
             const int p = inside.at(0)->p;
             return sized<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan), gate_rule(plan),
+                                  RecordRule{plan.number("lasting"), plan.number("most_behind")},
                                   int(plan.number("threads")), detector(plan, d, p));
         }
         if (inside.empty()) return own_leaf(plan);

@@ -130,6 +130,7 @@ WRAPPED = {
     "Transformed-Scaled": Transformed(ogp.Scaled(MODELS["KRLST"], rows=40), power=0.5, unit=0.1),
     "Mixture": ogp.Mixture([MODELS["KRLST"], LINEAR["LinearRLS"], MODELS["KNLMS"]]),
     "Mixture-named": ogp.Mixture([("gp", MODELS["OnlineGP-budget"]), ("line", LINEAR["LinearRLS-python"])], fade=1.0),
+    "Mixture-lasting": ogp.Mixture([MODELS["KRLST"], LINEAR["LinearRLS"]], gate=1.0, lasting=4.0),
     "Mixture-shared": ogp.Mixture([LOCAL["LocalGP-store"], ogp.HeavyTailed(LOCAL["ResidualGP-store"])], gate=1.0),
     "Mixture-restarting": ogp.Mixture(
         [("fresh", ogp.HeavyTailed(LOCAL["ResidualGP-linear"])), ("window", LOCAL["LocalGP-store"])],

@@ -149,7 +149,13 @@ def mixture(rng: np.random.Generator, *inside: int) -> Any:
         of = {"kernel": kernel(rng), "noise": noise(rng), "neighbors": 8, "store": 40}
         members[:2] = [ogp.ResidualGP(**of), ogp.HeavyTailed(ogp.LocalGP(**of))]
     first = None if rng.random() < 0.7 else rng.uniform(-2.0, 0.0, len(members)).round(2).tolist()
-    return ogp.Mixture(members, fade=pick(rng, (0.9, 0.99, 1.0)), weights=first, gate=pick(rng, (0.0, 0.0, 1.0, 2.0)))
+    return ogp.Mixture(
+        members,
+        fade=pick(rng, (0.9, 0.99, 1.0)),
+        weights=first,
+        gate=pick(rng, (0.0, 0.0, 1.0, 2.0)),
+        lasting=pick(rng, (0.0, 4.0)),
+    )
 
 
 def lagged(rng: np.random.Generator, depth: int, features: int, outputs: int) -> Any:

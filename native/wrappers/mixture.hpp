@@ -16,6 +16,11 @@ struct GateRule {
     double power, keep, largest;  // of the gate; of the usual log std per row; of log std
 };
 
+// What the record of a member counts for: see `lasting` in onlinegp.models.combined.mixture
+struct RecordRule {
+    double rows, most;  // that it counts for; nats that one row counts for
+};
+
 // Notices that a stream has changed, and keeps the latest rows: the twin of ChangeDetector in
 // onlinegp.models.combined.change_detector. What is due then is done by the readable learners.
 class ChangeDetector {
@@ -92,17 +97,19 @@ class ChangeDetector {
 class Mixture final : public Node {
   public:
     Mixture(int d, std::vector<Owned> all, std::vector<std::string> names, const FadingWeightsRule& rule,
-            const GateRule& gate, int threads, std::unique_ptr<ChangeDetector> detector)
+            const GateRule& gate, const RecordRule& lasting, int threads, std::unique_ptr<ChangeDetector> detector)
         : Node(d, all[0]->p, degrees_of(all)),
           members_(std::move(all)),
           names_(std::move(names)),
           rule_(rule),
           gate_(gate),
+          lasting_(lasting),
           threads_(threads),
           detector_(std::move(detector)),
           log_weights_(members_.size()),
           total_(members_.size()),
           count_(members_.size()),
+          record_(members_.size()),
           densities_(members_.size()) {
         for (const Owned& one : members_) (one->shares_rows() ? later_ : first_).push_back(one.get());
     }
@@ -111,6 +118,7 @@ class Mixture final : public Node {
         visit.array("log_weights", log_weights_);
         visit.array("total", total_);
         visit.array("count", count_);
+        if (lasting_.rows > 0) visit.array("record", record_);
         if (detector_) detector_->fields(visit);
         for (size_t j = 0; j < members_.size(); j++) visit.node(names_[j], *members_[j]);
     }
@@ -221,7 +229,8 @@ class Mixture final : public Node {
         const size_t m = members_.size();
         Vector& weights = slot(w).targets;
         weights.resize(2 * m);
-        shares(int64_t(m), log_weights_.data(), weights.data());
+        for (size_t j = 0; j < m; j++) weights[j] = log_weights_[j] + record_[j];
+        shares(int64_t(m), weights.data(), weights.data());
         if (gate_.power > 0 && count_[0] > 0) gate(i, weights.data(), weights.data() + m, w);
         for (int o = 0; o < p; o++) {
             Components out = predicted(w)(i, o);
@@ -261,6 +270,7 @@ class Mixture final : public Node {
             for (int o = 0; o < p; o++) densities_[j] += members_[j]->predicted(w).log_density(i, o, y[o]);
         }
         update_weights(rule_, int64_t(members_.size()), densities_.data(), log_weights_.data());
+        if (lasting_.rows > 0) update_records();
         if (detector_) {
             detector_->follow(x, y, densities_);
             paused_ = detector_->pauses();
@@ -272,15 +282,28 @@ class Mixture final : public Node {
         }
     }
 
+    void update_records() {
+        double best = rule_.least;
+        for (const double one : densities_) best = std::max(best, bounded(one));
+        for (size_t j = 0; j < members_.size(); j++) {
+            const double behind = std::max(bounded(densities_[j]) - best, -lasting_.most);
+            record_[j] = gate_.keep * record_[j] + (1.0 - gate_.keep) * lasting_.rows * behind;
+        }
+    }
+    double bounded(double density) const {
+        return density > rule_.least ? std::min(density, -rule_.least) : rule_.least;
+    }
+
     const std::vector<Owned> members_;
     const std::vector<std::string> names_;
     std::vector<Node*> first_, later_;  // those that share the rows of another one come later
     const FadingWeightsRule rule_;
     const GateRule gate_;
+    const RecordRule lasting_;
     const int threads_;
     const std::unique_ptr<ChangeDetector> detector_;  // null without one
     bool paused_ = false;                             // by the row that was just learned
-    Vector log_weights_, total_, count_, densities_;
+    Vector log_weights_, total_, count_, record_, densities_;
 };
 
 }  // namespace onlinegp

@@ -62,8 +62,8 @@ def test_other_names_are_refused_before_anything_is_learned(name):
     before = model.to_bytes()
     wrong = {
         "lacks 'b'": {"a": 1.0},
-        "has 'c' too": {"a": 1.0, "b": 2.0, "c": 3.0},
-        "lacks 'b' and has 'c' too": {"a": 1.0, "c": 2.0},
+        "also has 'c'": {"a": 1.0, "b": 2.0, "c": 3.0},
+        "lacks 'b' and also has 'c'": {"a": 1.0, "c": 2.0},
         "feature 'b' must hold numbers, got the text 'high'": {"a": 1.0, "b": "high"},
         "feature 'b' contains NaN or nothing": {"a": 1.0, "b": None},
     }

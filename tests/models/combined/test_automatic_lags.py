@@ -94,7 +94,7 @@ def test_what_cannot_be_is_refused():
         ogp.Lagged(MODEL, lags="all").fit(None, [1.0, 2.0])
     with pytest.raises(ValueError, match="one series"):
         ogp.Lagged(MODEL, lags="auto").fit(None, np.ones((5, 2)))
-    with pytest.raises(ValueError, match="automatic"):
+    with pytest.raises(ValueError, match="a number or a list"):
         ogp.Forecaster(model=ogp.Lagged(MODEL, lags="auto")).fit([1.0, 2.0, 3.0])
     with pytest.raises(AttributeError, match="seasons_"):
         _ = ogp.Lagged(MODEL, lags=2).fit(None, np.arange(9.0)).seasons_

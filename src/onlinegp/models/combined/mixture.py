@@ -38,6 +38,10 @@ class Mixture(OnlineRegressor):
     (usual std / std)^gate, where the usual log std is a fading mean of 100 rows. A model that has seen no data near x
     has a large variance there; a model that extrapolates well does not. The bound above holds for gate = 0.
 
+    With `lasting`, the record of a member counts, too: the mean over about 100 rows of how far its log density was
+    behind the best one, at most 3 nats per row, times `lasting`. Where there is much noise, ten recent rows say little
+    about which member is best.
+
     Members get the same rows and learn as they would alone, on several threads. The cost is the sum of their costs. Use
     a mixture if no model is known to be the best, or if the best one changes. It does not help if members predict
     nearly the same. A :class:`ResidualGP` and a :class:`LocalGP` with the same kernel and parameters share their rows
@@ -54,6 +58,8 @@ class Mixture(OnlineRegressor):
         The initial log weights, up to a common constant, such as sums of log densities on earlier rows; equal if None.
     gate : float
         The strength of the gate; zero for none, 2 is a good value.
+    lasting : float
+        The number of rows that the record of a member counts for; zero for none, 4 is a good value.
     restarting : sequence of str
         Names of members that start again after a change of the stream, from the rows since the change. A change is
         detected when `against` has predicted better than all of them by 20 nats. The other members continue, so a false
@@ -77,6 +83,7 @@ class Mixture(OnlineRegressor):
     fade: float = 0.9
     weights: ArrayLike | None = None
     gate: float = 0.0
+    lasting: float = 0.0
     restarting: Sequence[str] = ()
     against: str | None = None
 
@@ -94,6 +101,7 @@ class Mixture(OnlineRegressor):
     def check(self) -> None:
         fraction("Use 1.0 to forget nothing.", fade=self.fade)
         non_negative("Use 0.0 for none.", gate=self.gate)
+        non_negative("Use 0.0 for none.", lasting=self.lasting)
         self._first_weights()
         self._detector(1, 1)
         for _, model in self.named():
@@ -103,7 +111,8 @@ class Mixture(OnlineRegressor):
         fade = fraction("Use 1.0 to forget nothing.", fade=self.fade)
         learners = {name: model.start(features, outputs) for name, model in self.named()}
         gate = non_negative("Use 0.0 for none.", gate=self.gate)
-        return MixtureLearner(learners, fade, self._first_weights(), gate, self._detector(features, outputs))
+        lasting = non_negative("Use 0.0 for none.", lasting=self.lasting)
+        return MixtureLearner(learners, fade, self._first_weights(), gate, self._detector(features, outputs), lasting)
 
     def _detector(self, features: int, outputs: int) -> ChangeDetector | None:
         members, fresh = (
@@ -207,7 +216,7 @@ class Mixture(OnlineRegressor):
         copies = []
         for one in self.models:
             copies.append((one[0], one[1].unfitted()) if isinstance(one, list | tuple) else one.unfitted())
-        others = {name: getattr(self, name) for name in ("fade", "weights", "gate", "restarting", "against")}
+        others = {name: getattr(self, name) for name in ("fade", "weights", "gate", "lasting", "restarting", "against")}
         return type(self)(copies, **others)
 
     def _first_weights(self) -> Array:

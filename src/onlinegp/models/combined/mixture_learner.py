@@ -15,6 +15,7 @@ from onlinegp.models.combined.base import MAX_BLOCK_ROWS
 from onlinegp.models.combined.change_detector import ChangeDetector
 from onlinegp.models.combined.shared_rows import check_shared, predict_member, run_member, share_rows
 from onlinegp.models.error_tracking import (
+    LEAST,
     check_log_weights,
     fading_means,
     fading_weights,
@@ -28,10 +29,11 @@ from onlinegp.state import Fields, Values, WithFields, array, integer, learner
 
 HALF_LIFE = 100.0  # rows, for the usual log std of a member
 LEAST_SURE = 300.0  # the largest |log std|
+MOST_BEHIND = 3.0  # nats: the most that one row counts for in the record of a member
 
 
 class MixtureLearner(WithFields):
-    """Learners by name, their log weights (the largest is zero), and their usual log std."""
+    """Learners by name, their log weights (the largest is zero), their usual log std, and their records."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class MixtureLearner(WithFields):
         log_weights: Array,
         gate: float = 0.0,
         detector: ChangeDetector | None = None,
+        lasting: float = 0.0,
     ) -> None:
         self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
         self.detector = detector
@@ -53,6 +56,7 @@ class MixtureLearner(WithFields):
         }  # and the members that share their rows
         self.gate, self._keep = gate, keep_of(HALF_LIFE)
         self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
+        self.lasting, self._record = lasting, np.zeros(len(members))  # added to the log weights
         self._sizes: list[int] = []  # components of each member's predictions
         first = next(iter(members.values()))
         self.features, self.outputs = first.features, first.outputs
@@ -64,7 +68,7 @@ class MixtureLearner(WithFields):
 
     def weights(self) -> Array:
         """Return the weights for the prediction of the next row, (members,)."""
-        return shares_of(self.log_weights)
+        return shares_of(self.log_weights + self._record)
 
     def behind(self) -> Array:
         """Return how far each member is behind the best one: a fading mean in nats per row, or the sum if fade is 1."""
@@ -131,6 +135,7 @@ class MixtureLearner(WithFields):
         weight = self.log_weights[list(self.members).index(like)]
         at = list(self.members).index(name) if name in self.members else len(self.members)
         self.log_weights = _with(self.log_weights, at, weight)
+        self._record = _with(self._record, at, self._record[list(self.members).index(like)])
         self._total, self._count = _with(self._total, at, total[0]), _with(self._count, at, count[0])
         self.log_weights -= self.log_weights.max()
         self.members[name], self._running[name] = one, []
@@ -145,6 +150,8 @@ class MixtureLearner(WithFields):
         predicted = tuple(predictions for predictions, _ in ran)
         densities = np.stack([one.log_density(Y).sum(axis=1) for one in predicted], axis=1)
         weights = fading_weights(densities, self.fade, self.log_weights)
+        if self.lasting:
+            weights = self._with_records(weights, densities)
         if self.detector is not None:
             places = {name: i for i, name in enumerate(self.members)}
             fresh = densities[:, [places[name] for name in self.detector.fresh]]
@@ -170,6 +177,17 @@ class MixtureLearner(WithFields):
             weights = self._gated(weights, _log_std(predicted), self._total / self._count)
         return self._mixed(weights, predicted)
 
+    def _with_records(self, weights: Array, densities: Array) -> Array:
+        """Return weights (n, m) times exp(record), normalized, each from the rows before it."""
+        densities = np.clip(np.nan_to_num(densities, nan=LEAST), LEAST, -LEAST)
+        behind = np.maximum(densities - densities.max(axis=1, keepdims=True), -MOST_BEHIND)
+        records = np.empty_like(weights)
+        for i, row in enumerate(behind):
+            records[i] = self._record
+            self._record[:] = self._keep * self._record + (1.0 - self._keep) * self.lasting * row
+        weights = weights * np.exp(records)
+        return weights / weights.sum(axis=1, keepdims=True)
+
     def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
         """Return weights (n, m) times (usual std / std)^gate, normalized."""
         doubt = self.gate * (log_std - usual)
@@ -194,8 +212,10 @@ class MixtureLearner(WithFields):
 
     def plan(self) -> Plan | None:
         numbers: dict[str, Constant] = {"gate": self.gate, "usual_keep": self._keep, "largest": LEAST_SURE}
-        numbers |= weights_rule(self.fade)
+        numbers |= {**weights_rule(self.fade), "lasting": self.lasting, "most_behind": MOST_BEHIND}
         fields = {"log_weights": self.log_weights, "total": self._total, "count": self._count}
+        if self.lasting:
+            fields["record"] = self._record
         if (detector := self.detector) is not None:
             places = {name: float(i) for i, name in enumerate(self.members)}
             numbers |= detector.numbers | {"fresh": tuple(places[name] for name in detector.fresh)}
@@ -213,6 +233,7 @@ class MixtureLearner(WithFields):
             "seen": integer(),
             "total": array("members", attribute="_total"),
             "count": array("members", least=0.0, attribute="_count"),
+            **({"record": array("members", attribute="_record")} if self.lasting else {}),
             **({} if self.detector is None else {"change": learner(attribute="detector", prefix="change ")}),
             **{f"{name}.": learner(prefix=f"{name}.") for name in self.members},
         }
@@ -228,6 +249,9 @@ class MixtureLearner(WithFields):
         total, count = values["total"], values["count"]
         if not np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9)):
             raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
+        least = -self.lasting * MOST_BEHIND
+        if self.lasting and not np.all((values["record"] >= 1.001 * least) & (values["record"] <= 0.0)):
+            raise ValueError(f"record must be from {least:g} to 0, got {values['record']!r}.")
         check_shared(self._shared, values)
 
 
