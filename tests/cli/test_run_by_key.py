@@ -21,11 +21,14 @@ FIXED = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "15", "--model",
 BY = ["--by", "sensor", "--order", "time"]
 
 
-def write_events(path: Path, n: int, *, keys: int = 12, seed: int = 0) -> Path:
-    """Write events of sensors with a number each, some targets missing, in the order of their times."""
+def write_events(path: Path, n: int, *, keys: int = 12, seed: int = 0, level: float = 0.1) -> Path:
+    """Write events of sensors with a number each, some targets missing, in the order of their times.
+
+    The levels of two sensors differ by at least `level`.
+    """
     rng = np.random.default_rng(seed)
     X, which = rng.uniform(-2, 2, (n, 2)), rng.integers(0, keys, n)
-    y = np.sin(X[:, 0]) + 0.1 * which + 0.1 * rng.standard_normal(n)
+    y = np.sin(X[:, 0]) + level * which + 0.1 * rng.standard_normal(n)
     rows = [
         f"{i},{which[i]},{float(X[i, 0])!r},{float(X[i, 1])!r},{'' if i % 41 == 5 else repr(float(y[i]))}"
         for i in range(n)
@@ -68,6 +71,23 @@ def test_a_store_changes_nothing(data, tmp_path, more, model):
     assert facts["models"] == 12
     one = json.loads(inside("inspect", store, "--key", "7", "--out", tmp_path / "7.ogp", "--json").stdout)
     assert one["learned"] == sum(row["sensor"] == "7" and row["y"] != "" for row in rows_of(data))
+
+
+def test_keys_of_different_levels_learn_their_own(tmp_path):
+    data, out = write_events(tmp_path / "events.csv", 500, keys=4, level=30.0), tmp_path / "out.csv"
+    model = [*BY, "--tune", "120", "--budget", "15"]
+    assert b"keys differ in level or scale" in inside("run", data, *model, "--out", out).stderr
+    error = np.array([float(row["mean"]) - float(row["y"]) for row in rows_of(out) if row["y"] and row["mean"]])
+    assert np.sqrt(np.mean(error[200:] ** 2)) < 0.3  # the noise is 0.1, with one level for all keys it is 6.8
+    assert np.median(np.abs(error[60:110])) < 2.0  # before the tuning, each key has its own mean
+    inside("run", data, *model, "--quiet", "--out", tmp_path / "same.csv", "--store", tmp_path / "s.db", "--keep", "2")
+    assert (tmp_path / "same.csv").read_bytes() == out.read_bytes()
+    alike = write_events(tmp_path / "alike.csv", 300, keys=4)
+    assert b"keys differ" not in inside("run", alike, *model, "--out", out).stderr
+    constant = tmp_path / "constant.csv"
+    constant.write_text("time,sensor,a,y\n" + "".join(f"{i},{i % 3},{i % 7},{i % 3}\n" for i in range(200)))
+    inside("run", constant, *model, "--out", out)
+    assert [float(row["mean"]) for row in rows_of(out)[-3:]] == pytest.approx([2.0, 0.0, 1.0], abs=0.1)
 
 
 def test_each_key_tunes_itself(tmp_path):

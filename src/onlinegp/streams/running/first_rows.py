@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import chain
 
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.models.combined.standardize import CONSTANT, like_so_far
+from onlinegp.models.combined.scaled import MIN_SCALE_ROWS
+from onlinegp.models.combined.standardize import CONSTANT, Scale, like_so_far, moments
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.sliding_windows import windows
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.predict_then_learn import Predicted
 
+MAX_SHARE = 0.5  # keys are alike if the median one deviates by a larger share of the deviation of all rows
+
 
 class FirstRows:
     """Predicts each row by mean and spread of the targets before it, and keeps it until there are `rows` of them.
+
+    With keys, the targets are those of the same key, if there are enough.
 
     With `varied`, it waits until the target varies, because a constant target gives nothing to tune on. Until then it
     keeps the latest rows.
@@ -26,6 +32,7 @@ class FirstRows:
         self.varies = False  # whether two targets differ by more than rounding
         self._X: list[Array] = []
         self._y: list[float] = []
+        self._of_key: dict[Hashable, list[float]] = {}
         self._last: float | None = None
 
     @property
@@ -33,13 +40,15 @@ class FirstRows:
         """Whether there are enough rows."""
         return len(self._y) >= self.rows and (self.varies or not self.varied)
 
-    def add(self, X: Array, y: Array) -> Predicted:
+    def add(self, X: Array, y: Array, keys: Sequence[Hashable] | None = None) -> Predicted:
         """Add rows, up to the last one that is needed, and return their predictions."""
         parts: list[Predictions] = []
         while len(parts) < len(y) and not self.done:
             i = len(parts)
-            parts.append(self.next())
+            own = [] if keys is None else self._of_key.setdefault(keys[i], [])
+            parts.append(self.next(own))
             self.keep(X[i : i + 1], y[i : i + 1])
+            own += y[i : i + 1].tolist()
         predicted = Predictions.joined(parts) if parts else Gaussian(np.empty(0), np.empty(0))
         return Predicted(predicted, np.zeros(len(parts)), ~np.isnan(predicted.mean))
 
@@ -57,10 +66,12 @@ class FirstRows:
             if len(self._y) > self.rows and not self.varies:
                 del self._X[0], self._y[0]
 
-    def next(self) -> Predictions:
-        """Predict the next row: NaN before there is a target."""
-        y = np.array(self._y)
-        known = y[~np.isnan(y), None]
+    def next(self, own: Sequence[float] = ()) -> Predictions:
+        """Predict the next row from its `own` targets if there are enough, else from all; NaN before there are any."""
+        for y in (np.array(own), np.array(self._y)):
+            known = y[~np.isnan(y), None]
+            if len(known) >= MIN_SCALE_ROWS:
+                break
         if not len(known):
             return Gaussian(np.array([np.nan]), np.array([np.nan]))
         return like_so_far(Gaussian(np.zeros((1, 1)), np.ones((1, 1))), known).output(0)
@@ -70,6 +81,29 @@ class FirstRows:
         X: Array = np.array(self._X, dtype=self.encoder.columns.dtype).reshape(len(self._X), -1)
         self.encoder.learn(X)
         return self.encoder(X), np.array(self._y)
+
+
+def in_units_of_keys(X: Array, y: Array, keys: Sequence[Hashable]) -> tuple[Array, Array] | None:
+    """Return inputs, and targets standardized by key, of the keys with enough rows. Return None if keys are alike.
+
+    Keys are alike if the median one varies about as much as all rows together. Then, or if most rows are of keys with
+    few rows, or if every key is constant, one scale serves all keys.
+    """
+    known = ~np.isnan(y)
+    of_key: dict[Hashable, list[int]] = {}
+    for i in np.flatnonzero(known).tolist():
+        of_key.setdefault(keys[i], []).append(i)
+    groups = [rows for rows in of_key.values() if len(rows) >= MIN_SCALE_ROWS]
+    used = np.array(sorted(chain.from_iterable(groups)), dtype=np.int64)
+    if 2 * len(used) < known.sum():
+        return None
+    spreads = [float(moments(y[rows, None])[1][0]) for rows in groups]
+    if np.median(spreads) > MAX_SHARE * moments(y[known, None])[1][0]:
+        return None
+    standard = np.empty(len(y))
+    for rows in groups:
+        standard[rows] = Scale.of(y[rows, None])(y[rows, None])[:, 0]
+    return (X[used], standard[used]) if standard[used].any() else None
 
 
 def with_lags(

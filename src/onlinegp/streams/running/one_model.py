@@ -30,6 +30,9 @@ class OneModel:
         due = np.flatnonzero(~np.isnan(block.y[done : done + rows]))[int(min(left, rows + 1)) - 1 :]
         return up_to(int(due[0])) if len(due) else (rows, False)
 
+    def keys(self, block: Block) -> None:
+        return None
+
     def accepted(self, job: Job, block: Block) -> Block:
         return block
 

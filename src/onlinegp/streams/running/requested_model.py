@@ -74,11 +74,17 @@ class Requested:
         model = estimator(**budget | self.given)
         return Tuned(model if bound is None else Robust(model, bound=bound), fixed=tuple(self.given), **rows)
 
-    def tuned(self, X: Array, y: Array, progress: Progress = lambda share: None) -> OnlineRegressor:
-        """Return the model tuned on rows (lags included), which has learned nothing."""
-        model = self.alone()
-        assert isinstance(model, Tuned)
-        return self._around(model.tuned_on(X, y, progress))
+    def tuned(
+        self, X: Array, y: Array, progress: Progress = lambda share: None, *, learn_scale: bool = False
+    ) -> OnlineRegressor:
+        """Return the model tuned on rows (lags included), which has learned nothing.
+
+        With `learn_scale`, y has standard units, and the model learns center and scale of its targets from them.
+        """
+        tuned = self.alone()
+        assert isinstance(tuned, Tuned)
+        model = tuned.tuned_on(X, y, progress)
+        return self._around(model.set_params(y_center=None, y_scale=None) if learn_scale else model)
 
     def _around(self, model: OnlineRegressor) -> OnlineRegressor:
         lags = self.lags if self.which is None else self.which

@@ -58,6 +58,10 @@ class Models(Protocol):
         """Return how many of the next `rows` rows to process, and whether a tuning is due; then it is one row."""
         ...
 
+    def keys(self, block: Block) -> list[Any] | None:
+        """Return the key of each row, if there are keys."""
+        ...
+
     def accepted(self, job: Job, block: Block) -> Block:
         """Return the rows that can be used. An error in the block ends the run after them."""
         ...
@@ -219,7 +223,7 @@ class Job:
         y = np.where(self._odd, np.nan, block.y) if self.screen else block.y  # the targets to learn
         if self.model is None:
             assert self.first is not None
-            predicted = self.first.add(block.X, y)
+            predicted = self.first.add(block.X, y, self.models.keys(block))
             start = len(predicted)
             try:
                 if self.first.done:

@@ -22,7 +22,7 @@ from onlinegp.models.combined.base import innermost
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import Stopped, StreamBreakdownError
 from onlinegp.streams.reading.source import Block
-from onlinegp.streams.running.first_rows import with_lags
+from onlinegp.streams.running.first_rows import in_units_of_keys, with_lags
 from onlinegp.streams.running.key_rules import KeyRules, LateRow, selected
 from onlinegp.streams.running.one_model import up_to
 from onlinegp.streams.running.predict_then_learn import Predicted, stretches
@@ -78,6 +78,9 @@ class ModelPerKey:
                 return up_to(i)
         return rows, False
 
+    def keys(self, block: Block) -> list[Any]:
+        return self.rules.keys(block)
+
     def accepted(self, job: Job, block: Block) -> Block:
         if job.tuning_due:  # an interrupted tuning is not saved, so save before it
             job.collect()
@@ -102,7 +105,13 @@ class ModelPerKey:
         """Return a function that makes the model of all keys, tuned on their first rows X, y."""
 
         def begin(X: Array, y: Array) -> OnlineRegressor:
-            model = asked.tuned(*with_lags(X, y, self.lags, self.horizon, self._first_keys(job, y)))
+            keys = self._first_keys(job, y)
+            apart = None if self.lags else in_units_of_keys(X, y, keys)
+            if apart is None:
+                model = asked.tuned(*with_lags(X, y, self.lags, self.horizon, keys))
+            else:
+                model = asked.tuned(*apart, learn_scale=True)
+                say("keys differ in level or scale: each learns its own from its first rows")
             say("model: " + "; ".join(described(innermost(model))))
             return model
 
