@@ -57,12 +57,14 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
         }
     }
     part(0);
-    for (std::unique_lock<std::mutex> guard(mutex); done < parts;) {
+    std::unique_lock<std::mutex> guard(mutex);
+    while (done < parts) {
         if (ended.wait_for(guard, std::chrono::milliseconds(10)) == std::cv_status::no_timeout) continue;
         guard.unlock();
         meanwhile();
         guard.lock();
     }
+    guard.unlock();
     for (auto& thread : others) thread.join();
     if (failure) std::rethrow_exception(failure);
 }

@@ -258,8 +258,10 @@ bool TreeFleet::put(int64_t i, TreeEngine* tree) {
     if (like_) {
         const std::vector<Node*> mine = nodes_of(tree->root()), theirs = nodes_of(like_->root());
         if (mine.size() != theirs.size()) return false;
-        for (size_t j = 0; j < mine.size(); j++)
-            if (typeid(*mine[j]) != typeid(*theirs[j]) || !mine[j]->like(*theirs[j])) return false;
+        for (size_t j = 0; j < mine.size(); j++) {
+            const Node &left = *mine[j], &right = *theirs[j];
+            if (typeid(left) != typeid(right) || !left.like(right)) return false;
+        }
     } else {
         like_ = tree;
         workers_.clear();
