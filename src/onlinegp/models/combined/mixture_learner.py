@@ -68,7 +68,8 @@ class MixtureLearner(WithFields):
 
     def weights(self) -> Array:
         """Return the weights for the prediction of the next row, (members,)."""
-        return shares_of(self.log_weights + self._record)
+        weights = shares_of(self.log_weights)
+        return _times_records(weights, self._record) if self.lasting else weights
 
     def behind(self) -> Array:
         """Return how far each member is behind the best one: a fading mean in nats per row, or the sum if fade is 1."""
@@ -185,8 +186,7 @@ class MixtureLearner(WithFields):
         for i, row in enumerate(behind):
             records[i] = self._record
             self._record[:] = self._keep * self._record + (1.0 - self._keep) * self.lasting * row
-        weights = weights * np.exp(records)
-        return weights / weights.sum(axis=1, keepdims=True)
+        return _times_records(weights, records)
 
     def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
         """Return weights (n, m) times (usual std / std)^gate, normalized."""
@@ -258,6 +258,12 @@ class MixtureLearner(WithFields):
 def _with(values: Array, at: int, value: float) -> Array:
     """Return values with one value replaced or appended."""
     return np.concatenate([values[:at], [value], values[at + 1 :]])
+
+
+def _times_records(weights: Array, records: Array) -> Array:
+    """Return weights (..., m) times exp(record), normalized."""
+    weights = weights * np.exp(records)
+    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def _log_std(predicted: tuple[Predictions, ...]) -> Array:
