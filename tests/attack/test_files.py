@@ -137,7 +137,7 @@ def header_text(data: bytes) -> str:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('"kind": "model"', "there twice"),
+        ('"kind": "model"', "appears twice"),
         ('"more": NaN', "NaN is not a number"),
         ('"more": -Infinity', "-Infinity is not a number"),
         ('"more": 1', "unknown entry 'more'"),

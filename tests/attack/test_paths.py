@@ -200,9 +200,23 @@ def test_every_option_that_names_a_file_is_declared(command):
     paths = getattr(import_module(f"onlinegp.cli.{command}"), "PATHS", None)
     known = set() if paths is None else {*paths.reads, *paths.appends, *paths.replaces, *paths.folders}
     assert path_options(command) == known
-    assert command not in CASES or set(CASES[command][1]) == known
+    assert command not in CASES or set(CASES[command][1]) == known - AUTOMATIC.get(command, set())
 
 
+@pytest.mark.parametrize("other", ["SOURCE", "--out", "--plot"])
+def test_the_report_of_a_forecast_replaces_no_other_file(tmp_path, other):
+    data = write_csv(tmp_path / "data.csv", 20)
+    same = data if other == "SOURCE" else tmp_path / "one.html"
+    options = [] if other == "SOURCE" else [other, same]
+    before = contents(tmp_path)
+    told = inside("forecast", data, *options, "--report", same, code=1).stderr.decode()
+    assert "the same file" in told
+    assert "--report" in told
+    assert contents(tmp_path) == before
+
+
+# Options of the automatic forecast, which takes no model and so is none of the CASES
+AUTOMATIC = {"forecast": {"--report"}}
 OUTPUTS = [(command, option) for command, (_, files) in CASES.items() for option in files if option not in READ]
 STREAMS = {("run", "--out"), ("predict", "--out"), ("forecast", "--out")}  # where - is standard output
 WRONG = [

@@ -107,7 +107,7 @@ def test_a_store_keeps_what_was_learned_of_the_columns(tmp_path, out):
     assert parts[0] + parts[1][1:] == (tmp_path / "whole.csv").read_text().splitlines()
     other = ["--features", "color", "--store", "fleet.db", "--out", "other.csv"]
     assert (
-        b"fleet.db predicts y from color, x, and here"
+        b"fleet.db predicts y from color, x, but these options predict y from color"
         in inside("run", one, *BY, *MIXED, *other, code=1, cwd=tmp_path).stderr
     )
 
