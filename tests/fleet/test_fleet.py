@@ -7,21 +7,11 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from fleets import events, every
+from fleets import events, every, models
 from onlinegp.engine import available
 from onlinegp.fleet import Fleet, step
-from onlinegp.kernels import RBF, Matern32
+from onlinegp.kernels import RBF
 from onlinegp.learner import RowLearner
-
-
-def models(engine: str) -> list:
-    return [
-        ogp.KRLST(RBF(0.7), budget=12, forgetting=0.99, engine=engine),
-        ogp.KRLST(RBF(3.0), budget=25, jitter=1e-9, engine=engine),  # nearly singular: refined, with K kept
-        ogp.KLMS(RBF(0.7), step=0.4, engine=engine),
-        ogp.BetaKLMS(Matern32([0.7, 1.0]), noise=0.05, engine=engine),
-        ogp.kafbox.SWKRLS(RBF(0.7), budget=9, engine=engine),
-    ]
 
 
 @every

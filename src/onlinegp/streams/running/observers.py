@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -117,8 +118,9 @@ class Rows:
 class Observer(WithFields):
     """Watches a run. `add` receives its rows in order; a checkpoint saves the fields."""
 
+    @abstractmethod
     def add(self, rows: Rows) -> Any:
-        raise NotImplementedError
+        """Receive the next rows."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values; NaN becomes null."""
