@@ -36,7 +36,7 @@ static Plan plan_of(nb::handle from) {
     return plan;
 }
 
-// The locks of a tree and of its leaves, for a long call
+// Locks a tree and its leaves for a long call
 class HeldTree {
   public:
     HeldTree(TreeEngine& tree, Use use) {
@@ -47,7 +47,7 @@ class HeldTree {
     std::vector<std::unique_ptr<Held>> held_;
 };
 
-// The same for a short one, if they are all free
+// The same for a short call, if all locks are free
 class QuickTree {
   public:
     explicit QuickTree(TreeEngine& tree) : locks_(tree.locks()) {
@@ -85,7 +85,7 @@ static nb::object predict_one(TreeEngine& tree, nb::handle x) {
     return nb::make_tuple(moments.mean, moments.std);
 }
 
-// The same, and the ends of its interval; `quantiles` are those of components with scale one at both ends, (2, K)
+// The same with the ends of the interval. `quantiles` (2, K) are those of components with scale one at both ends.
 static nb::object interval_one(TreeEngine& tree, nb::handle x, double level, Numbers quantiles) {
     const Sample sample(x.ptr(), tree.d);
     const int64_t K = tree.root().kinds.count();
@@ -98,7 +98,7 @@ static nb::object interval_one(TreeEngine& tree, nb::handle x, double level, Num
     return nb::make_tuple(moments.mean, moments.std, low, high);
 }
 
-// Work without the interpreter's lock, until a signal comes
+// Work without the interpreter's lock, until a signal arrives
 template <class Work> static void released(TreeEngine& tree, Use use, int64_t rows, const Work& work) {
     const HeldTree held(tree, use);
     const int64_t before = tree.rows();
@@ -116,14 +116,14 @@ template <class Work> static void released(TreeEngine& tree, Use use, int64_t ro
     if (!memory) raise_no_memory(tree.rows() - before, rows);
 }
 
-// The same of a ResidualGP, with what a LocalGP on its rows predicts
+// The same for a ResidualGP, with the predictions of a LocalGP on its rows
 struct BothPredicted : PredictedRows {
     BothPredicted(TreeEngine& tree, size_t n, bool with_sizes)
         : PredictedRows(tree.root(), n, with_sizes),
           local_means(fresh<double>({n, size_t(tree.p)})),
           local_scales(fresh<double>({n, size_t(tree.p)})) {
         if (!tree.leaf() || !dynamic_cast<Residual*>(&tree.leaf()->learner()))
-            throw nb::type_error("it is no ResidualGP.");
+            throw nb::type_error("the model is not a ResidualGP.");
     }
     Output output() {
         Output out = PredictedRows::output();
@@ -149,7 +149,7 @@ static nb::tuple run(TreeEngine& tree, Matrix X, Matrix Y) {
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch, rows.sizes);
 }
 
-// Predict a single row as `predict_one` does, if that is quick; whether it was
+// Predict a single row like `predict_one` if the locks are free, and return whether they were
 static bool one_at_once(TreeEngine& tree, const Matrix& X, const Output& out) {
     if (X.shape(0) != 1 || !tree.at_once()) return false;
     const QuickTree quick(tree);
@@ -188,7 +188,7 @@ static nb::tuple predict_both(TreeEngine& tree, Matrix X, int threads) {
     return nb::make_tuple(rows.means, rows.scales, rows.local_means, rows.local_scales);
 }
 
-// For tests of recipes: what a filter decides of each row, beside means, variances and sizes
+// For tests of recipes: the decisions of a filter for each row, in addition to means, variances and sizes
 static nb::tuple run_decisions(TreeEngine& tree, Matrix X, Matrix Y) {
     check_rows(tree, X, Y);
     const size_t n = X.shape(0);
@@ -224,7 +224,7 @@ static Doubles kernel_rows(TreeEngine& tree, Matrix X) {
 static Integers nearest(TreeEngine& tree, Matrix X) {
     check_width(tree, X);
     const auto* local = tree.leaf() ? dynamic_cast<const Local*>(&tree.leaf()->learner()) : nullptr;
-    if (!local) throw nb::type_error("it keeps no rows.");
+    if (!local) throw nb::type_error("the model stores no rows.");
     const HeldTree held(tree, Use::Read);
     Integers rows = fresh<int64_t>({X.shape(0), size_t(std::min(local->neighbors(), local->size()))});
     nb::gil_scoped_release release;
@@ -275,7 +275,7 @@ class Paths : public Visitor {
     std::string path_;
 };
 
-// Copies of the fields, and the rows that were learned since the tree was made
+// Return copies of the fields, and the number of rows learned since the tree was made
 static nb::tuple dump(TreeEngine& tree) {
     const HeldTree held(tree, Use::Read);
     nb::dict out;
@@ -284,7 +284,7 @@ static nb::tuple dump(TreeEngine& tree) {
     return nb::make_tuple(out, tree.rows());
 }
 
-// Go on from fields, unless rows were learned since there were `expected`, if that is given; returns whether it did
+// Continue from fields. If `expected` is given, do so only if no row was learned since then; return whether it did.
 static bool load(TreeEngine& tree, nb::dict in, int64_t expected) {
     const HeldTree held(tree, Use::Change);
     if (expected >= 0 && tree.rows() != expected) return false;

@@ -7,7 +7,7 @@ namespace onlinegp {
 
 using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Trees by number, with what keeps them alive and the rows that each had learned before it was there
+// Trees by number, with the objects that keep them alive and the rows that each had learned before it was added
 struct Trees {
     Trees(int d, int p) : fleet(d, p) {}
     TreeFleet fleet;
@@ -39,7 +39,7 @@ static void check_events(Trees& trees, const Indices& who, const Matrix& X) {
             throw nb::index_error("no such tree in the fleet.");
 }
 
-// How many rows each of these trees has learned; -1 for those that are not there
+// The number of rows that each of these trees has learned; -1 for trees that do not exist
 static Integers seen(Trees& trees, Indices who) {
     Integers out = fresh<int64_t>({who.shape(0)});
     for (size_t i = 0; i < who.shape(0); i++) {
@@ -50,7 +50,7 @@ static Integers seen(Trees& trees, Indices who) {
     return out;
 }
 
-// What ends it early, a signal or a lack of memory, leaves each event learned by its whole tree, or not: see `learned`
+// After a signal or a lack of memory, each event is learned by its whole tree or not at all: see `learned`
 static void work(Trees& trees, const Indices& who, const Matrix& X, const double* Y, const Output& out, int threads) {
     Signals signals;
     bool memory = true;

@@ -1,4 +1,4 @@
-// Many filters of one recipe, in slabs of memory: what a step needs for a moment is shared, what a filter keeps is not.
+// Many filters of one recipe, in slabs of memory. They share the scratch memory of an update, but not their states.
 #pragma once
 #include "recipe/compact.hpp"
 

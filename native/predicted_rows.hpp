@@ -1,4 +1,4 @@
-// NumPy arrays for what trees predict.
+// NumPy arrays for the predictions of trees.
 #pragma once
 #include "arrays.hpp"
 #include "tree_engine.hpp"

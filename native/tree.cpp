@@ -1,4 +1,4 @@
-// Trees of learners, compiled once: what they do themselves is scalar work.
+// Trees of learners. Compiled once for all instruction sets, because their own work is scalar.
 #include "tree_engine.hpp"
 #include "mixtures.hpp"
 #include "wrappers/shared_rows.hpp"
@@ -6,10 +6,10 @@
 
 namespace onlinegp {
 
-constexpr int64_t FEWEST_ROWS = 64;          // of a chunk at first,
-constexpr int64_t MOST_COMPONENTS = 65536;   // and its components at most
-constexpr int64_t AHEAD_EVENTS = 2;          // how much earlier what a tree always reads is fetched
-constexpr uintptr_t LINE = 64;               // bytes of a line of the cache
+constexpr int64_t FEWEST_ROWS = 64;          // the smallest chunk,
+constexpr int64_t MOST_COMPONENTS = 65536;   // and the largest number of components in a chunk
+constexpr int64_t AHEAD_EVENTS = 2;          // how many events ahead the lines of a tree are read
+constexpr uintptr_t LINE = 64;               // bytes of a cache line
 constexpr double SHORT = 5e-3, LONG = 2e-2;  // seconds that a chunk should take
 
 TreeEngine::TreeEngine(Made made)
@@ -27,7 +27,7 @@ TreeEngine::TreeEngine(Made made)
 
 TreeEngine::~TreeEngine() {
     if (!lock_.lost()) return;
-    (void)root_.release();  // they were left in the middle of a change
+    (void)root_.release();  // a call was interrupted while it changed them
     (void)workspace_.release();
 }
 
@@ -40,7 +40,7 @@ bool TreeEngine::at_once() const { return root_->work() <= MOST_AT_ONCE; }
 
 void TreeEngine::look(const double* x) {
     const bool same = is_fresh_ && std::equal(x, x + d, fresh_.begin());
-    if (same && (!leaf_ || leaf_->learner().seen() == fresh_seen_)) return;  // another tree may work on a leaf as well
+    if (same && (!leaf_ || leaf_->learner().seen() == fresh_seen_)) return;  // another tree may share the leaf
     is_fresh_ = false;
     root_->reserve(1, workspace());
     root_->predict_next(x, workspace());
@@ -92,8 +92,8 @@ template <class Work> void TreeEngine::in_chunks(int64_t n, const Stopped& stopp
     for (int64_t begin = 0; begin < n;) {
         const int64_t until_due = root_->until_due();
         if (until_due == 0) return;
-        const int64_t rows =
-            std::min({n - begin, chunk_, std::max(FEWEST_ROWS, root_->size()), until_due});  // doubles at most
+        const int64_t rows = std::min(
+            {n - begin, chunk_, std::max(FEWEST_ROWS, root_->size()), until_due});  // at most twice the last chunk
         const auto start = std::chrono::steady_clock::now();
         work(begin, rows);
         begin += rows;
@@ -219,7 +219,7 @@ void Lines::add(const void* from, size_t bytes) {
         at.push_back(i < offset ? first : first - offset + i);
 }
 
-// What a node uses while it works on rows of a fleet, until the end of a block
+// Lend a node the scratch memory of a fleet until the end of a block
 class Entered {
   public:
     Entered(Node& root, Workspace& w, const Node* next) : root_(root) { root_.enter(w, next); }
@@ -237,8 +237,8 @@ void TreeFleet::grow(int64_t count) {
     trees_.resize(size_t(count));
 }
 
-// Lines of a tree are read: they are scattered, and processors drop requests to prefetch when many are under way, which
-// they are while a model's matrices are fetched
+// Read the cache lines of a tree instead of prefetching them: they are scattered, and processors drop prefetch requests
+// when many are pending, as they are while the matrices of a model are prefetched
 void TreeFleet::fetch(const Event& event, const double* X, const double* Y) const {
     const char* const* lines = lines_.data() + event.who * MOST_LINES;
     for (int64_t i = 0; i < MOST_LINES && lines[i]; i++) (void)*static_cast<const volatile char*>(lines[i]);

@@ -12,23 +12,23 @@ constexpr int64_t NEVER_DUE = int64_t(1) << 62;
 
 using Owned = std::unique_ptr<Node>;
 
-// What a call needs for a moment, by the number of a node in its tree. Threads that predict have one each.
+// The scratch memory of a call, by the number of a node in its tree. Each thread that predicts has its own.
 class Workspace {
   public:
     explicit Workspace(Node& root);
     struct Slot {
         explicit Slot(const Node& node);
-        void reserve(int64_t rows, const Node& node);  // room for a block, or more
+        void reserve(int64_t rows, const Node& node);  // at least enough for a block
         Predictions predictions;
-        Vector inputs, targets;            // of the node inside, where they are not those of the row
+        Vector inputs, targets;            // of the node inside, if they differ from those of the row
         std::vector<int64_t> sizes;        // after each row of a block
         std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
     };
     std::vector<Slot> slots;
 };
 
-// Rows are learned by all nodes of a tree or by none: calls are whole chunks, and nothing in a chunk can fail once
-// `reserve` has returned. All memory that learning them takes is asked for there.
+// A row is learned by all nodes of a tree or by none: calls consist of whole chunks, and nothing in a chunk can fail
+// after `reserve`, which allocates all memory that learning them needs.
 class Node {
   public:
     Node(int d, int p, const Vector& degrees) : d(d), p(p), shared_kinds(kinds_of(degrees)), kinds(*shared_kinds) {}
@@ -43,7 +43,7 @@ class Node {
     const std::shared_ptr<const Kinds> shared_kinds;
     const Kinds& kinds;
     int number = 0;
-    int bytes = sizeof(Node);  // of the object, in memory
+    int bytes = sizeof(Node);  // the size of the object in memory
 
     // One row: predict it, then learn the row just predicted. Predictions are in row 0 of its slot.
     virtual void predict_next(const double* x, Workspace& w) = 0;
@@ -51,26 +51,26 @@ class Node {
     // A block: predict each row, then learn it
     virtual void run(int64_t n, const double* X, const double* Y, Workspace& w) = 0;
     virtual void learn(int64_t n, const double* X, const double* Y, Workspace& w) { run(n, X, Y, w); }
-    // Predict rows, learning nothing; by several threads at once, after `flush`
+    // Predict rows without learning. Several threads may call it, after `flush`.
     virtual void predict(int64_t n, const double* X, Workspace& w) const = 0;
     virtual void flush() = 0;
     virtual void reserve(int64_t rows, Workspace& w) { slot(w).reserve(rows, *this); }
     virtual int64_t size() const = 0;
-    // Rows that it can learn before the readable learners may have something to do; zero if they have now
+    // The number of rows until the readable learners may have work to do; zero if they have work now
     virtual int64_t until_due() const { return NEVER_DUE; }
-    virtual int64_t work() const = 0;                   // of a row, about, in kernel evaluations
+    virtual int64_t work() const = 0;                   // approximate work of a row, in kernel evaluations
     virtual bool shares_rows() const { return false; }  // with a node that must run before it
-    virtual bool only_stores() const { return false; }  // `learn` needs no prediction and only keeps the row
+    virtual bool only_stores() const { return false; }  // `learn` only stores the row, without a prediction
     virtual void fields(Visitor& visit) = 0;
-    // Whether another node of the same class, as far as it shows, can take its place in a workspace
+    // Whether another node of the same class can use its place in a workspace
     virtual bool like(const Node& other) const {
         return p == other.p && d == other.d && kinds.degrees == other.kinds.degrees;
     }
-    // In a fleet, before a call and after it: use the scratch of a workspace, and meanwhile bring into the cache what
-    // the node `next`, which is like it, will need, if there is one
+    // In a fleet, before and after a call: use the scratch memory of a workspace, and prefetch what `next`, a similar
+    // node, will need, if there is one
     virtual void enter(Workspace&, const Node*) {}
     virtual void leave() {}
-    virtual void lines(Lines& needed) const { needed.add(this, bytes); }  // of what it always reads
+    virtual void lines(Lines& needed) const { needed.add(this, bytes); }  // that it always reads
 
     Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
@@ -81,8 +81,8 @@ inline Vector joined(Vector a, const Vector& b) {
     return a;
 }
 
-// A node around another one. It writes what it changes of a prediction and what it learns from y; both loops are here,
-// so that rows one by one give the bits of a block.
+// A node around another one. A subclass defines how it changes a prediction and what it learns from y. The loops are
+// here, so that rows one by one give the same bits as a block.
 class Outer : public Node {
   public:
     Outer(int d, Owned one, const Vector& more)
@@ -125,10 +125,10 @@ class Outer : public Node {
     void leave() override { inner->leave(); }
 
   protected:
-    virtual void change(int64_t i, Workspace& w) const = 0;             // row i of the node inside -> own row i
-    virtual void update(int64_t i, const double* y, Workspace& w) = 0;  // own fields, from row i and its y
+    virtual void change(int64_t i, Workspace& w) const = 0;  // from row i of the node inside to its own row i
+    virtual void update(int64_t i, const double* y, Workspace& w) = 0;  // its own fields, from row i and y
 
-    // Row `from` of the node inside becomes own row `to`, as it is
+    // Copy row `from` of the node inside to its own row `to`
     void copy_row(int64_t from, int64_t to, Workspace& w) const {
         Predictions &in = inner->predicted(w), &out = predicted(w);
         const int64_t K = kinds.count();
@@ -144,11 +144,11 @@ class Outer : public Node {
     const Owned inner;
 };
 
-// A model whose predictions are normal: its own, or that of another tree, which saves it
+// A model with normal predictions, which this tree owns or shares with another tree that stores it
 class Leaf : public Node {
   public:
     Leaf(Learner& learner, int d, int p) : Node(d, p, {NORMAL}), learner_(learner), variances_(learner.variances()) {}
-    void own(std::unique_ptr<Learner> learner) { own_ = std::move(learner); }  // the one that it has
+    void own(std::unique_ptr<Learner> learner) { own_ = std::move(learner); }  // take ownership of the learner
     bool only_stores() const override { return learner_.only_stores(); }
     Learner& learner() const { return learner_; }
 
@@ -242,7 +242,7 @@ class Leaf : public Node {
 
 inline Workspace::Slot::Slot(const Node& node) : predictions(node.shared_kinds, node.p) {}
 
-// Targets are at most two means and two variances of each row, or two numbers of each component
+// Room for at most two means and two variances per row, or two numbers per component
 inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {
     predictions.resize(rows);
     targets.reserve(size_t(2 * (rows * (node.p + 1) + node.kinds.count())));

@@ -1,4 +1,4 @@
-// A tree of learners behind one call: locks, chunks, the rule for predictions that make no sense.
+// A tree of learners with locks, chunks, and the check for diverged models.
 #pragma once
 #include <functional>
 #include "engine.hpp"
@@ -6,7 +6,7 @@
 
 namespace onlinegp {
 
-// Where predictions of rows go: (n, p, K) each, the stretch (n, p), the size after each row (n,)
+// The output arrays of predictions: (n, p, K) each, the stretch (n, p), and the size after each row (n,)
 struct Output {
     double *weights, *means, *scales, *stretch;
     int64_t* sizes;
@@ -25,31 +25,29 @@ class TreeEngine {
         false;  // rows one by one are refused: Python is at work on the leaves. Under the interpreter's lock.
     const std::vector<Lock*>& locks() const { return locks_; }
     Node& root() { return *root_; }
-    Leaf* leaf() { return leaf_; }  // the root, if it is one
+    Leaf* leaf() { return leaf_; }  // the root, if it is a leaf
     Lock& lock() { return lock_; }
-    int64_t rows() const { return rows_; }  // learned since it was made
+    int64_t rows() const { return rows_; }  // learned since the tree was made
     bool at_once() const;
-    bool due() const {
-        return root_->until_due() == 0;
-    }  // the readable learners have something to do before the next row
+    bool due() const { return root_->until_due() == 0; }  // the readable learners have work to do before the next row
 
-    // One row. Returns whether no further look at it is needed, as LearnerEngine::learn_one
+    // Learn one row. Return whether the prediction needs no further check, as LearnerEngine::learn_one does.
     bool learn_one(const double* x, const double* y);
     Moments predict_one(const double* x);  // of the first output
-    // The quantile p of the first output, as it is stretched; `quantiles` are those of components with scale one
+    // The stretched quantile p of the first output. `quantiles` are those of components with scale one.
     double quantile_one(const double* x, double p, const double* quantiles);
     void predict_one(const double* x, const Output& out);
 
-    // Rows in chunks, all of which the whole tree learns; between two of them it asks whether to stop. It also stops
-    // where something is due; `rows` tells how many were learned.
+    // Process rows in chunks, which the whole tree learns. Between two chunks it checks whether to stop. It also stops
+    // when other work is due. `rows` is the number of rows learned.
     void learn(int64_t n, const double* X, const double* Y, const Stopped& stopped);
     void run(int64_t n, const double* X, const double* Y, const Output& out, const Stopped& stopped);
     void predict(int64_t n, const double* X, const Output& out, int threads, const Stopped& stopped);
     void fields(Visitor& visit);
-    // A few rows of a fleet's call, in the workspace of its thread: predicted, then learned where there is a Y; they
-    // are in the slot of the root, unless nobody `wants` them
+    // Predict a few rows of a fleet's call in the workspace of its thread, and learn them if Y is given. Predictions
+    // are in the slot of the root, if `wants`.
     void work(int64_t rows, const double* X, const double* Y, bool wants, Workspace& w);
-    Lines lines();  // of what such a call always reads
+    Lines lines();  // that such a call always reads
 
   private:
     Workspace& workspace();
@@ -59,18 +57,18 @@ class TreeEngine {
 
     Owned root_;
     Leaf* const leaf_;
-    std::unique_ptr<Workspace> workspace_;  // made when it is needed: in a fleet never
+    std::unique_ptr<Workspace> workspace_;  // made when it is needed, which is never in a fleet
     Lock lock_;
     std::vector<Lock*> locks_;
     Vector fresh_;            // the row that was predicted last
-    bool is_fresh_ = false;   // and nothing has changed since
-    int64_t fresh_seen_ = 0;  // rows that a leaf had learned then
+    bool is_fresh_ = false;   // whether nothing has changed since then
+    int64_t fresh_seen_ = 0;  // the rows that a leaf had learned at that time
     int64_t rows_ = 0, chunk_;
     Plausible plausible_;
 };
 
-// Trees of one shape by number, as many as a fleet has; they are made and kept elsewhere. Events of many trees are one
-// call: each is learned by a whole tree or not at all.
+// The trees of a fleet by number. They have the same shape, and belong to the caller. One call processes events of many
+// trees. Each event is learned by the whole tree or not at all.
 class TreeFleet {
   public:
     TreeFleet(int d, int p) : d(d), p(p) {}
@@ -80,12 +78,12 @@ class TreeFleet {
 
     int64_t count() const { return int64_t(trees_.size()); }
     void grow(int64_t count);
-    // Whether it is there from now on: null never is, nor is a tree of another shape than the others
+    // Add a tree, and return whether it was added: null and trees of another shape are not
     bool put(int64_t i, TreeEngine* tree);
     TreeEngine* operator[](int64_t i) const { return trees_[size_t(i)]; }
-    Node* like() const { return like_ ? &like_->root() : nullptr; }  // any of them; null if there is none
+    Node* like() const { return like_ ? &like_->root() : nullptr; }  // any of the trees; null if there is none
 
-    // Predict events of trees that are there, then learn them where there is a Y; see Rounds
+    // Predict events of existing trees, then learn them if Y is given; see Rounds
     void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Output& out, int threads,
               const Stopped& stopped);
     void spare() { rounds_.spare(); }
@@ -105,7 +103,7 @@ class TreeFleet {
 
     std::vector<TreeEngine*> trees_;
     static constexpr int64_t MOST_LINES = 40;
-    std::vector<const char*> lines_;  // (count, MOST_LINES), what each tree always reads; null where it is less
+    std::vector<const char*> lines_;  // (count, MOST_LINES), the lines that each tree always reads, padded with null
     TreeEngine* like_ = nullptr;
     std::vector<std::unique_ptr<Worker>> workers_;
     Rounds rounds_;

@@ -15,7 +15,7 @@ constexpr int64_t LONGEST = 700;
 
 inline int64_t place(int64_t t) { return ((t % RECENT) + RECENT) % RECENT; }
 
-// (past value - level) / spread of the rows that lags can reach
+// (past value - level) / spread, for the rows that lags can reach
 struct Past {
     const float* recent;
     int64_t t, reach;
@@ -28,7 +28,7 @@ struct Past {
     }
 };
 
-// MOST is the number of weights that there is room for
+// MOST is the largest number of weights
 template <int MOST> class Predictor {
   public:
     Predictor(double* P, double* w, double forgetting) : P_(P), w_(w), forgetting_(forgetting) {}
@@ -101,7 +101,7 @@ inline std::vector<int64_t> far_lags(int64_t season, bool daily) {
     return lags;
 }
 
-// The shortest lag with a peak of the autocorrelation of 90% of the highest after its first zero; 0 if that is below .2
+// The shortest lag whose peak of the autocorrelation reaches 90% of the highest one; 0 if that is below .2
 inline int64_t find_season(std::vector<double> x) {
     const int64_t n = int64_t(x.size());
     const int64_t longest = std::min(LONGEST, n / 3);
@@ -115,7 +115,7 @@ inline int64_t find_season(std::vector<double> x) {
     if (squares <= 0) return 0;
     std::vector<double> r(size_t(longest + 2));
     for (int64_t k = 0; k < longest + 2; k++) {
-        double four[4] = {};  // sums side by side
+        double four[4] = {};  // independent partial sums
         int64_t i = 0;
         for (; i + 4 <= n - k; i += 4)
             for (int64_t j = 0; j < 4; j++) four[j] += x[size_t(i + j)] * x[size_t(i + j + k)];

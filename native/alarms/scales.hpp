@@ -14,7 +14,7 @@ constexpr double GAIN = 0.2;
 constexpr double ROUNDING = 1e-6;
 constexpr double LARGEST_LOG = 690;
 
-// Below zero the logarithm goes on as a line
+// Below zero the logarithm continues as a straight line
 inline double to_scale(double y, double shift) {
     if (shift == 0) return y;
     return y >= 0 ? std::log(y + shift) : std::log(shift) + y / shift;
@@ -26,7 +26,7 @@ inline double from_scale(double z, double shift) {
     return z >= zero ? std::exp(std::min(z, LARGEST_LOG)) - shift : shift * (z - zero);
 }
 
-// Of the errors of an autoregression of order 1; infinite if they have no variance
+// The log variance of the errors of an autoregression of order 1; infinite if they have none
 inline double log_variance(const std::vector<double>& z) {
     const size_t n = z.size() - 1;
     double first = 0;

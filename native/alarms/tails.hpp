@@ -73,7 +73,7 @@ class Tail {
         return std::max(newer, older);
     }
 
-    // Of the newer values above x, keep as many as the fourth root of their number
+    // Of the n newer values above x, keep n^(1/4)
     void thin(float x) {
         const int64_t above =
             std::partition_point(newer_, newer_ + of_[0].size, [x](float one) { return one > x; }) - newer_;
@@ -90,7 +90,7 @@ class Tail {
     }
 
   private:
-    // How many of the falling values are at least x
+    // The number of values, in decreasing order, that are at least x
     static int64_t at_least(const float* values, int64_t size, double x) {
         return std::partition_point(values, values + size, [x](float one) { return double(one) >= x; }) - values;
     }
@@ -108,7 +108,7 @@ class Tail {
             largest[m] = double(newer ? newer_[i++] : older_[j++]);
         }
         const double u = largest[K];
-        while (K > 0 && largest[K - 1] <= u) K--;  // ties at u are no excesses
+        while (K > 0 && largest[K - 1] <= u) K--;  // ties at u do not count as excesses
         double a0 = 0;
         double a1 = 0;
         const double count = double(K);
@@ -124,7 +124,7 @@ class Tail {
         law_ = {u, xi, std::max(a0 * (1.0 - xi), least_), std::max(count / double(n), fewest), 0};
     }
 
-    float* newer_;  // values, falling
+    float* newer_;  // values, in decreasing order
     float* older_;
     int64_t kept_;
     Generation* of_;

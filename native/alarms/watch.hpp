@@ -1,4 +1,4 @@
-// How odd each row of a stream is, on arrays of Python's own. Twin of models/alarms/readable.py, which is the
+// How unusual each row of a stream is, on arrays that Python owns. Twin of models/alarms/readable.py, which is the
 // definition.
 #pragma once
 #include "alarms/predictors.hpp"
@@ -72,7 +72,7 @@ class Watch {
     }
 };
 
-// Rows (n,) of y and v, NaN where one is missing; fills `out` (n,)
+// Process rows (n,) of y and v, with NaN for missing values, and fill `out` (n,)
 void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, int64_t n, const double* y,
                 const double* v, Out* out);
 

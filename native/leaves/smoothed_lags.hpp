@@ -6,7 +6,7 @@
 
 namespace onlinegp::ONLINEGP_ISA::temporal {
 
-// What the inputs of a row are made of, of one output: recent values in a ring, and the means of the phases
+// The past of one output, from which the inputs of a row are computed: recent values in a ring, and means of the phases
 struct Past {
     int64_t memory, s1, s2;
     double *recent, *fast, *slow, *second, *smooth;
@@ -59,7 +59,7 @@ struct Past {
         smooth[4] += CHANGE * (y - back(t, 1) - smooth[4]);
         recent[t % memory] = y;
     }
-    // A copy of it in a room
+    // A copy of it in given memory
     Past copy_to(double* room) const {
         Past out = *this;
         const auto take = [&](double*& part, int64_t n) {
@@ -76,7 +76,7 @@ struct Past {
     }
 };
 
-// A = L L' in place, of which the lower triangle counts; returns whether A is positive definite
+// A = L L' in place, in the lower triangle. Return whether A is positive definite.
 static bool factorize(int64_t k, double* A) {
     for (int64_t j = 0; j < k; j++) {
         for (int64_t i = j; i < k; i++) {
@@ -148,7 +148,7 @@ class SmoothedLags final : public Fixed {
     static int64_t room(int64_t p, int64_t k, int64_t memory, int64_t s1, int64_t s2) {
         return p * k + k * k + 3 * k + 2 * Past::room(memory, s1, s2);
     }
-    Past past(int64_t o) const {  // it is only read where this learner is not to change
+    Past past(int64_t o) const {  // const calls only read it
         const auto row = [&](const std::vector<double>& of, int64_t n) {
             return const_cast<double*>(of.data()) + o * n;
         };
@@ -199,7 +199,7 @@ class SmoothedLags final : public Fixed {
         for (int64_t i = 0; i < k_; i++) a[i] = a0[i] + change[i];
         return q / std::max(rows_ - double(k_) / 2, 1.) + 1 / (1 + double(seen_) * double(seen_));
     }
-    // b0 = b - G a0; returns the sum of squares that a0 leaves
+    // b0 = b - G a0. Return the residual sum of squares of a0.
     double without_forecaster(const double* G, const double* b, double yy, const double* a0, double* b0) const {
         double square = yy - 2 * dot(k_, a0, b);
         for (int64_t i = 0; i < k_; i++) {
@@ -221,7 +221,7 @@ class SmoothedLags final : public Fixed {
             variance[o] = psi2 * s2;
         }
     }
-    // The prediction so many rows ahead, and its variance over that of one row
+    // The prediction `steps` rows ahead, and the ratio of its variance to that of one step
     double ahead(int64_t o, const double* a, const double* x, int64_t steps, double* row, double* pasts,
                  double& psi2) const {
         const Past now = past(o);
@@ -250,7 +250,7 @@ class SmoothedLags final : public Fixed {
     void correct(const double* x, const double* y, const double* mean, const double*, double* scratch) override {
         double *a = scratch, *row = a + p * k_ + k_ * k_ + 2 * k_;
         const int64_t steps = steps_to(x);
-        for (int64_t o = 0; o < p; o++) {  // missing rows: predictions stand in
+        for (int64_t o = 0; o < p; o++) {  // missing rows are replaced by their predictions
             Past own = past(o);
             for (int64_t i = 0; i < steps - 1; i++) {
                 inputs(own, position_ + i, x, row);
@@ -272,7 +272,7 @@ class SmoothedLags final : public Fixed {
         rows_ = forgetting_ * rows_ + (learns ? 1 : 0);
         position_++;
         if (time_column_ >= 0)
-            last_ = seen_ ? std::max(last_, x[time_column_]) : x[time_column_];  // time does not go back
+            last_ = seen_ ? std::max(last_, x[time_column_]) : x[time_column_];  // time never decreases
         const int64_t count = position_ - earliest_;
         if (learns && chooses_ && count >= 8 && (count & (count - 1)) == 0)
             for (int64_t o = 0; o < p; o++) choose(o, scratch + p * k_);
@@ -285,7 +285,7 @@ class SmoothedLags final : public Fixed {
         }
         yy_[size_t(o)] = forgetting_ * yy_[size_t(o)] + value * value;
     }
-    // The value of a row with the error e, clipped; and follow the size of errors
+    // The clipped value of a row with the error e. Also update the size of errors.
     double believed(int64_t o, double y, double e) {
         constexpr double CLIP = 4, BELIEVED = 3;
         const int64_t count = position_ - earliest_ + 1;

@@ -25,7 +25,7 @@ class Temporal final : public Fixed {
           m_(size_t(p * states_)),
           P_(size_t(p * states_ * states_)) {}
 
-    // The scratch: whether transitions are known and for which dt, they, h, and for each output m, g and P
+    // The scratch: whether transitions are known, their dt, the transitions, h, and m, g and P for each output
     static constexpr int64_t HEAD = 2, TRANSITION = int64_t(sizeof(Transition) / sizeof(double));
     static int64_t room(int64_t p, int64_t states, int64_t blocks) {
         return HEAD + blocks * TRANSITION + blocks + p * (2 * states + states * states);
@@ -63,7 +63,7 @@ class Temporal final : public Fixed {
         }
     }
 
-    // g = P h, of which h has one number for each block, and the mean and the variance of y
+    // g = P h, where h has one number per block, and the mean and the variance of y
     void predict_output(const double* h, const double* m, double* __restrict g, const double* P, double& mean,
                         double& variance) const {
         std::fill_n(g, states_, 0.);
@@ -93,7 +93,7 @@ class Temporal final : public Fixed {
             double* own = P_.data() + o * states_ * states_;
             for (int64_t i = 0; i < states_; i++, own += states_, P += states_) subtract(own, P, u[i], u);
         }
-        last_ = seen_ ? std::max(last_, time_of(x)) : time_of(x);  // time does not go back
+        last_ = seen_ ? std::max(last_, time_of(x)) : time_of(x);  // time never decreases
     }
     void subtract(double* __restrict out, const double* __restrict row, double factor,
                   const double* __restrict u) const {

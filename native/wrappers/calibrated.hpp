@@ -15,7 +15,7 @@ inline void stretch_around(const Kinds& kinds, const Components& in, double mean
     }
 }
 
-// z^2 of a row, zero where the mean is y, whatever the standard deviation
+// z^2 of a row; zero if the mean is y, for any standard deviation
 inline double squared(const Moments& predicted, double y) {
     const double z = (y - predicted.mean) / predicted.std;
     return predicted.mean == y ? 0 : z * z;

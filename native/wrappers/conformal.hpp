@@ -1,4 +1,4 @@
-// Intervals stretched until they contain y as often as they promise: the twin of ConformalLearner in
+// Intervals stretched until they contain y as often as they should: the twin of ConformalLearner in
 // onlinegp.models.combined.conformal.
 #pragma once
 #include "wrappers/error_tracking.hpp"

@@ -1,5 +1,5 @@
-// What the models made of models follow along the rows: scales, weights and intervals, one row at a time.
-// onlinegp.models.combined.error_tracking is the definition; every operation is in its order, so that the bits are the
+// Error tracking of the models made of models: scales, weights and intervals, one row at a time.
+// onlinegp.models.error_tracking is the definition. Operations have the same order as there, so that the bits are the
 // same.
 #pragma once
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace onlinegp {
 
 // The fading mean of z^2, total / count
 struct FadingScaleRule {
-    double degrees, keep, far, tiny;  // degrees = 0 is the normal distribution
+    double degrees, keep, far, tiny;  // degrees = 0 means the normal distribution
 };
 
 inline void update_scale(const FadingScaleRule& rule, double z2, double& total, double& count) {
@@ -49,7 +49,7 @@ inline void update_weights(const FadingWeightsRule& rule, int64_t m, const doubl
     for (int64_t k = 0; k < m; k++) log_weights[k] = std::max(log_weights[k] - largest, least);
 }
 
-// How the stretch of intervals follows hits and misses: see tracked_stretch in onlinegp.models.combined.error_tracking
+// The stretch of intervals, learned from hits and misses: see tracked_stretch in onlinegp.models.error_tracking
 struct StretchRule {
     double outside, step, slope;
     double more_at_miss, more_at_hit, fewer_at_miss, fewer_at_hit;

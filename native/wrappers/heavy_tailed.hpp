@@ -1,4 +1,4 @@
-// A mixture of what is predicted and of t distributions: the twin of HeavyTailedLearner in
+// A mixture of the inner prediction and t distributions: the twin of HeavyTailedLearner in
 // onlinegp.models.combined.heavy_tailed.
 #pragma once
 #include "wrappers/calibrated.hpp"
@@ -53,7 +53,8 @@ class HeavyTailed final : public Outer {
         const size_t inside = size_t(inner->kinds.count());
         for (int o = 0; o < p; o++) {
             const Components in = inner->predicted(w)(i, o), row = predicted(w)(i, o);
-            const Components normal{in.weight, row.mean, row.scale};  // what is inside, stretched, with its own weights
+            const Components normal{in.weight, row.mean,
+                                    row.scale};  // the inner prediction, stretched, with its own weights
             densities_[0] = inner->kinds.log_density(normal, y[o]);
             for (size_t part = 1; part < parts_; part++)
                 densities_[part] = kinds.log_density_of(row, int64_t(inside + part - 1), y[o]);

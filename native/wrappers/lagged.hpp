@@ -1,4 +1,4 @@
-// Past values of y as inputs, where all of them are known: the twin of LaggedLearner in
+// Past values of y as inputs, once all of them are known: the twin of LaggedLearner in
 // onlinegp.models.combined.lagged.
 #pragma once
 #include "tree.hpp"
@@ -9,7 +9,7 @@ namespace onlinegp {
 // horizon above one, rows wait until they may be learned, and a block goes row by row.
 class Lagged final : public Outer {
   public:
-    // Each input is the mean of a group of past values: `lags` of all groups in a row, and the `sizes` of the groups
+    // Each input is the mean of a group of past values. `lags` concatenates the groups, and `sizes` has their sizes.
     Lagged(int d, Owned inside, const Vector& lags, const Vector& sizes, int64_t horizon)
         : Outer(d, std::move(inside), {}),
           lags_(lags.begin(), lags.end()),
@@ -59,7 +59,7 @@ class Lagged final : public Outer {
         slot(w).inputs.reserve(size_t(rows * inner->d));
     }
     bool only_stores() const override { return horizon_ == 1 && inner->only_stores(); }
-    // Each row takes the place of the next one
+    // Each row is treated as the next row
     void predict(int64_t n, const double* X, Workspace& w) const override {
         Outer::predict(n, inputs(n, X, nullptr, false, w), w);
     }
@@ -72,7 +72,7 @@ class Lagged final : public Outer {
     }
 
   private:
-    // The inputs of rows that follow each other, or that all come next
+    // The inputs of consecutive rows, or of rows that are all treated as the next row
     const double* inputs(int64_t n, const double* X, const double* Y, bool in_order, Workspace& w) const {
         Vector& Z = slot(w).inputs;
         Z.resize(std::max(Z.size(), size_t(n * inner->d)));
@@ -95,7 +95,7 @@ class Lagged final : public Outer {
         lag += horizon_ - 1;
         return lag <= i ? Y[(i - lag) * p + o] : past_[size_t((memory_ + i - lag) * p + o)];
     }
-    // Let the row that has waited longest be learned, and this one wait
+    // Learn the row that has waited longest, and let this row wait
     void learn_waiting(const double* z, const double* y, Workspace& w) {
         inner->predict_next(waiting_x_.data(), w);
         inner->learn_next(waiting_x_.data(), waiting_y_.data(), w);
@@ -104,7 +104,7 @@ class Lagged final : public Outer {
     }
     void remember(int64_t n, const double* Y) { push(past_, n, Y, p); }
 
-    // Rows behind those that are kept, of which the oldest leave
+    // Append rows, and remove the oldest ones
     static void push(Vector& kept, int64_t n, const double* rows, int64_t width) {
         const int64_t most = int64_t(kept.size()) / (width ? width : 1);
         const int64_t stay = std::max<int64_t>(0, most - n);

@@ -1,4 +1,4 @@
-// Members mixed by what they predicted: the twin of MixtureLearner in onlinegp.models.combined.mixture.
+// Members mixed by their past predictions: the twin of MixtureLearner in onlinegp.models.combined.mixture.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace onlinegp {
 
-// How sure members are compared with how sure they usually are
+// The gate: the certainty of members compared with their usual certainty
 struct GateRule {
     double power, keep, largest;  // of the gate; of the usual log std per row; of log std
 };
@@ -21,8 +21,8 @@ struct RecordRule {
     double rows, most;  // that it counts for; nats that one row counts for
 };
 
-// Notices that a stream has changed, and keeps the latest rows: the twin of ChangeDetector in
-// onlinegp.models.combined.change_detector. What is due then is done by the readable learners.
+// Detects that a stream has changed, and keeps the latest rows: the twin of ChangeDetector in
+// onlinegp.models.combined.change_detector. The readable learners react to a change.
 class ChangeDetector {
   public:
     struct Rule {
@@ -48,7 +48,7 @@ class ChangeDetector {
         visit.array("change log_x", log_x_);
         visit.array("change log_y", log_y_);
     }
-    // Rows until a change may be detected or a pause comes; zero if one is due now
+    // The number of rows until a change may be detected or a pause is due; zero if one is due now
     int64_t until_due() const {
         const double evidence = std::max(state_[0], state_[2]), age = state_[6];
         if (evidence > rule_.alarm) return 0;
@@ -60,7 +60,7 @@ class ChangeDetector {
     }
     bool pauses() const { return std::find(rule_.pauses.begin(), rule_.pauses.end(), state_[6]) != rule_.pauses.end(); }
 
-    // A row and the log densities of all members
+    // Add a row with the log densities of all members
     void follow(const double* x, const double* y, const Vector& densities) {
         double &better = state_[0], &since = state_[1], &worse = state_[2], &others = state_[3];
         double &total = state_[4], &weight = state_[5], &age = state_[6], &seen = state_[7];
@@ -113,7 +113,7 @@ class Mixture final : public Node {
           densities_(members_.size()) {
         for (const Owned& one : members_) (one->shares_rows() ? later_ : first_).push_back(one.get());
     }
-    // total, count: of how sure each member usually is
+    // total, count: of the usual log std of each member
     void fields(Visitor& visit) override {
         visit.array("log_weights", log_weights_);
         visit.array("total", total_);
@@ -189,13 +189,13 @@ class Mixture final : public Node {
         return out;
     }
 
-    // Members do not depend on each other: on several threads, where that pays
+    // Members are independent: run them on several threads if that pays off
     template <class Work> void each_first(int64_t rows, const Work& work_on) {
         constexpr int64_t WORK_PER_THREAD = 200000;  // kernel evaluations
         const int64_t useful = std::min(int64_t(first_.size()), rows * work() / WORK_PER_THREAD + 1);
         std::atomic<size_t> next{0};
         std::exception_ptr failure;
-        std::mutex mutex;  // of the failure
+        std::mutex mutex;  // protects the failure
         const auto some = [&] {
             try {
                 for (size_t j = next++; j < first_.size(); j = next++) work_on(*first_[j]);
@@ -208,7 +208,7 @@ class Mixture final : public Node {
         for (int64_t j = 1; j < std::min<int64_t>(useful, threads_); j++) {
             try {
                 others.emplace_back(some);
-            } catch (const std::exception&) {  // no more threads to be had
+            } catch (const std::exception&) {  // the system has no more threads
                 break;
             }
         }
@@ -234,7 +234,7 @@ class Mixture final : public Node {
         if (gate_.power > 0 && count_[0] > 0) gate(i, weights.data(), weights.data() + m, w);
         for (int o = 0; o < p; o++) {
             Components out = predicted(w)(i, o);
-            double stretch = 1;  // where nothing is stretched, exactly
+            double stretch = 1;  // exactly 1 if nothing is stretched
             for (size_t j = 0; j < m; j++) {
                 stretch += weights[j] * (members_[j]->predicted(w).stretch(i, o) - 1);
                 const Components in = members_[j]->predicted(w)(i, o);
@@ -296,13 +296,13 @@ class Mixture final : public Node {
 
     const std::vector<Owned> members_;
     const std::vector<std::string> names_;
-    std::vector<Node*> first_, later_;  // those that share the rows of another one come later
+    std::vector<Node*> first_, later_;  // members that share the rows of another one run later
     const FadingWeightsRule rule_;
     const GateRule gate_;
     const RecordRule lasting_;
     const int threads_;
     const std::unique_ptr<ChangeDetector> detector_;  // null without one
-    bool paused_ = false;                             // by the row that was just learned
+    bool paused_ = false;                             // by the row learned last
     Vector log_weights_, total_, count_, record_, densities_;
 };
 

@@ -1,11 +1,11 @@
-// Targets clipped to some predicted standard deviations: the twin of RobustLearner in onlinegp.models.combined.robust.
+// Targets clipped to a few predicted standard deviations: the twin of RobustLearner in onlinegp.models.combined.robust.
 #pragma once
 #include "tree.hpp"
 
 namespace onlinegp {
 
-// What is learned of a row depends on its prediction, so that a block goes row by row. Predictions are those of the
-// node inside.
+// The learned target depends on the prediction, so a block is processed row by row. Predictions are those of the node
+// inside.
 class Robust final : public Outer {
   public:
     Robust(int d, Owned inside, double bound, double reject)
@@ -30,7 +30,7 @@ class Robust final : public Outer {
     void change(int64_t i, Workspace& w) const override { copy_row(i, i, w); }
     void update(int64_t, const double*, Workspace&) override {}
 
-    // mean + clip(y - mean, -bound std, bound std), of which a share is learned where the deviation exceeds reject std
+    // mean + clip(y - mean, -bound std, bound std), and only a share of it if the deviation exceeds reject std
     const double* believed(int64_t i, const double* y, Workspace& w) const {
         Vector& target = slot(w).targets;
         target.resize(size_t(p));

@@ -8,7 +8,7 @@ namespace onlinegp {
 // Columns in other units: (x - center) / scale
 struct Units {
     Vector numbers;  // centers, then scales
-    double limit;    // of a magnitude that the model inside can square
+    double limit;    // the largest magnitude that the model inside can square
 
     const double* center() const { return numbers.data(); }
     const double* scale() const { return numbers.data() + numbers.size() / 2; }

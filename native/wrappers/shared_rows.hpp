@@ -1,4 +1,4 @@
-// A ResidualGP that also gives what a LocalGP on its rows predicts, and that LocalGP: the twins of run_both and
+// A ResidualGP that also returns the predictions of a LocalGP on its rows, and that LocalGP: the twins of run_both and
 // SharedRows in onlinegp.models.
 #pragma once
 #include "tree.hpp"
@@ -31,7 +31,7 @@ class ResidualLeaf final : public Leaf {
         residual_.predict_both(n, X, steps, never);
         fill_all(n, steps, own.predictions);
     }
-    // What the LocalGP predicts of n rows: means (n, p), variances (n,)
+    // The predictions of the LocalGP for n rows: means (n, p), variances (n,)
     const double* local_mean(int64_t n, Workspace& w) const { return slot(w).targets.data() + n * (p + 1); }
     const double* local_variance(int64_t n, Workspace& w) const { return local_mean(n, w) + n * p; }
     void copy_local(int64_t n, Workspace& w, double* means, double* scales) const {
