@@ -1,12 +1,13 @@
 """Other libraries on the same rows, where they are installed, in one run: error, log density, coverage and CPU time.
 
     pip install river scikit-learn statsforecast gpy
-    python benchmarks/peers.py [FOLDER] [--rows 2000] [--page docs/comparisons.md]
+    python benchmarks/peers.py [FOLDER] [--rows 2000] [--page docs/comparisons.md] [--kafbox KAFBOX]
 
 FOLDER may hold public tables (`streams/elevators.csv.gz`, `streams/cadata.csv.gz`; the last column is the target) and
 series (`series/m3_monthly.csv.gz`). Without it, the simulated streams alone are run. Every model predicts a row before
 it learns it. Batch models are fitted again each time the number of rows has doubled; their time includes all fits.
-Inputs and targets are standardized by the first 200 rows, for everybody. Defaults everywhere.
+Inputs and targets are standardized by the first 200 rows, for everybody. Defaults everywhere. KAFBOX is the folder of
+that toolbox; GNU Octave runs it, and the time includes Octave's start.
 --page writes the page of the documentation.
 """
 
@@ -16,25 +17,27 @@ import argparse
 import csv
 import gzip
 import os
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 
 import numpy as np
 
 import onlinegp as ogp
 from onlinegp.datasets import channel_switch, robot_arm
-from onlinegp.trace import Trace
+from onlinegp.predictions import Gaussian, Predictions
 
 FIRST = 200  # rows that set the units, and that are not scored
 TABLES = ("elevators", "cadata")
 AUTO = "onlinegp Auto"
 SEASON, STEPS, SERIES = 12, 18, 20
-Result = tuple[np.ndarray, np.ndarray | None]  # mean and standard deviation, None if a model has none
-Filter = Callable[[np.ndarray, np.ndarray], Result]
+Moments = tuple[np.ndarray, np.ndarray | None]  # mean and standard deviation, None if a model has none
+Filter = Callable[[np.ndarray, np.ndarray], Predictions | np.ndarray]  # distributions, or means alone
 TITLE = {"error": "error", "density": "log density", "coverage": "coverage", "us": "CPU time [us per row]"}
 
 
@@ -46,11 +49,7 @@ def ours() -> Iterator[tuple[str, Filter]]:
         "onlinegp LinearRLS": ogp.LinearRLS(),
     }
     for name, model in models.items():
-        yield name, lambda X, y, model=model: _of(ogp.run(model.unfitted(), X, y, progress=False))
-
-
-def _of(trace: Trace) -> Result:
-    return trace.mean, trace.std
+        yield name, lambda X, y, model=model: ogp.run(model.unfitted(), X, y, progress=False).predictions
 
 
 def of_river() -> Iterator[tuple[str, Filter]]:
@@ -63,7 +62,7 @@ def of_river() -> Iterator[tuple[str, Filter]]:
                 row = dict(enumerate(x))
                 out[i] = model.predict_one(row) or 0.0
                 model.learn_one(row, target)
-            return out, None
+            return out
 
         return run
 
@@ -73,10 +72,10 @@ def of_river() -> Iterator[tuple[str, Filter]]:
     yield "river LinearRegression", through(linear_model.LinearRegression)
 
 
-def refitted(fit: Callable[[np.ndarray, np.ndarray], Callable[[np.ndarray], Result]], most: int) -> Filter:
+def refitted(fit: Callable[[np.ndarray, np.ndarray], Callable[[np.ndarray], Moments]], most: int) -> Filter:
     """Return a batch model that is fitted after 50, 100, 200, ... rows, to the last `most` rows."""
 
-    def run(X: np.ndarray, y: np.ndarray) -> Result:
+    def run(X: np.ndarray, y: np.ndarray) -> Predictions | np.ndarray:
         mean, std = np.zeros(len(y)), np.ones(len(y))
         n, spread = 50, True
         while n < len(y):
@@ -86,7 +85,7 @@ def refitted(fit: Callable[[np.ndarray, np.ndarray], Callable[[np.ndarray], Resu
             spread = deviation is not None
             std[part] = deviation if deviation is not None else 1.0
             n *= 2
-        return mean, std if spread else None
+        return Gaussian(mean, std) if spread else mean
 
     return run
 
@@ -126,6 +125,28 @@ def of_GPy() -> Iterator[tuple[str, Filter]]:  # the name of the module
     yield "GPy sparse GP, 100 inducing points", refitted(sparse, 2000)
 
 
+KAFBOX = ("klms", "qklms", "knlms", "krls", "krlst")
+OCTAVE = """addpath(genpath('{toolbox}')); X = load('X.txt'); y = load('y.txt'); f = {name}; mean = zeros(size(y));
+for i = 1:rows(X) mean(i) = f.evaluate(X(i, :)); f.train(X(i, :), y(i)); end
+save('-ascii', '-double', 'mean.txt', 'mean');"""
+
+
+def of_kafbox(toolbox: Path) -> Iterator[tuple[str, Filter]]:
+    def through(name):
+        def run(X, y):
+            with TemporaryDirectory() as folder:
+                np.savetxt(Path(folder, "X.txt"), X)
+                np.savetxt(Path(folder, "y.txt"), y)
+                script = OCTAVE.format(toolbox=toolbox.resolve(), name=name)
+                subprocess.run(["octave-cli", "--quiet", "--eval", script], cwd=folder, check=True)
+                return np.loadtxt(Path(folder, "mean.txt"))
+
+        return run
+
+    for name in KAFBOX:
+        yield f"KAFBOX {name}", through(name)
+
+
 LIBRARIES = {"onlinegp": ours, "river": of_river, "sklearn": of_sklearn, "GPy": of_GPy}
 
 
@@ -139,21 +160,27 @@ def streams(folder: Path | None, rows: int) -> Iterator[tuple[str, np.ndarray, n
             yield f"{name} (public table)", values[:, :-1], values[:, -1]
 
 
-def scores(y: np.ndarray, result: Result) -> dict[str, float]:
+def scores(y: np.ndarray, predicted: Predictions | np.ndarray) -> dict[str, float]:
     """Return the figures of the rows after the first ones: error is the RMSE over the spread of y."""
-    mean, std = result[0][FIRST:], None if result[1] is None else result[1][FIRST:]
     y = y[FIRST:]
-    found = {"error": float(np.sqrt(np.mean((y - mean) ** 2)) / y.std())}
-    if std is not None:
-        z = (y - mean) / std
-        found["density"] = float(np.mean(-0.5 * z**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)))
-        found["coverage"] = float(np.mean(np.abs(z) < 1.96))
-    return found
+    if isinstance(predicted, np.ndarray):
+        return {"error": _error(y, predicted[FIRST:])}
+    predicted = predicted.rows(slice(FIRST, None))
+    lower, upper = predicted.interval(0.95)
+    return {
+        "error": _error(y, predicted.mean),
+        "density": float(np.mean(predicted.log_density(y))),
+        "coverage": float(np.mean((lower <= y) & (y <= upper))),
+    }
+
+
+def _error(y: np.ndarray, mean: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((y - mean) ** 2)) / y.std())
 
 
 def spent() -> float:
     """Return the CPU seconds of this process and, on Linux, of its children: `Auto` and `Tuned` tune in one."""
-    seconds = process_time()
+    seconds = process_time() + sum(os.times()[2:4])  # and of children that have ended
     for children in Path("/proc/self/task").glob("*/children"):
         for pid in children.read_text("utf-8").split():
             fields = Path("/proc", pid, "stat").read_text("utf-8").rpartition(")")[2].split()
@@ -161,26 +188,33 @@ def spent() -> float:
     return seconds
 
 
-def table(folder: Path | None, rows: int) -> list[dict]:
-    """Run every library that can be imported on every stream, print a line for each, return the figures."""
-    found = []
+def peers_at_hand(toolbox: Path | None) -> list[tuple[str, Filter]]:
+    """Return the models of every library that can be imported, and of KAFBOX if its folder is given."""
+    found = [] if toolbox is None else list(of_kafbox(toolbox))
+    for module, library in reversed(LIBRARIES.items()):
+        try:
+            import_module(module)
+        except ImportError:
+            print(f"{module}: not installed")
+            continue
+        found = [*library(), *found]
+    return found
+
+
+def table(folder: Path | None, rows: int, toolbox: Path | None = None) -> list[dict]:
+    """Run every peer on every stream, print a line for each, return the figures."""
+    found, peers = [], peers_at_hand(toolbox)
     for stream, X, y in streams(folder, rows):
         X = (X - X[:FIRST].mean(0)) / np.maximum(X[:FIRST].std(0), 1e-9)
         y = (y - y[:FIRST].mean()) / y[:FIRST].std()
-        for module, library in LIBRARIES.items():
-            try:
-                import_module(module)
-            except ImportError:
-                print(f"{module}: not installed")
-                continue
-            for name, run in library():
-                start = spent()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    figures = scores(y, run(X, y))
-                figures["us"] = 1e6 * (spent() - start) / len(y)
-                found.append({"stream": stream, "peer": name, **figures})
-                print(f"{stream:35} {name:40} " + " ".join(f"{k} {v:.3g}" for k, v in figures.items()), flush=True)
+        for name, run in peers:
+            start = spent()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                figures = scores(y, run(X, y))
+            figures["us"] = 1e6 * (spent() - start) / len(y)
+            found.append({"stream": stream, "peer": name, **figures})
+            print(f"{stream:35} {name:40} " + " ".join(f"{k} {v:.3g}" for k, v in figures.items()), flush=True)
     return found
 
 
@@ -220,9 +254,10 @@ first {first} rows, which are not scored. Each stream has at most {rows:,} rows.
 Libraries: {versions}.
 
 Error is the root mean squared error over the spread of y: 1 is as good as the mean. Log density counts mean and spread,
-larger is better. Coverage is that of 95% intervals of a normal distribution. A dash means that the model predicts no
-spread. Bold is the best of a column. The time is CPU time on a busy server, to predict and learn a row, all fits
-included. `Auto` and `Tuned` spend most of it on tuning in the first rows, so that longer streams cost less per row.
+larger is better; both it and the coverage of the 95% intervals are those of the distribution that a model predicts,
+which is normal for other libraries. A dash means that the model predicts no spread. Bold is the best of a column. The
+time is CPU time on a busy server, to predict and learn a row, all fits included. `Auto` and `Tuned` spend most of it on
+tuning in the first rows, so that longer streams cost less per row.
 
 """
 
@@ -305,8 +340,9 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
+    parser.add_argument("--kafbox", type=Path, help="the folder of KAFBOX, which GNU Octave runs")
     args = parser.parse_args()
-    found = table(args.folder, args.rows)
+    found = table(args.folder, args.rows, args.kafbox)
     series = None if args.folder is None else args.folder / "series" / "m3_monthly.csv.gz"
     monthly = forecasts(series) if series is not None and series.exists() else []
     if args.page is not None:
