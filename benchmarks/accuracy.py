@@ -40,7 +40,7 @@ TUNED, SCORED = 1000, 5000
 SETS = streams.SETS
 FORGETTING = (0.9999, 0.999, 0.998, 0.995, 0.99, 0.98)
 EARLY = ((20, 100), (100, 300), (300, 1000))  # rows
-OUTLIER_SETS = ("kin40k", "elevators", "cadata", "climate", "gp2", "gp5")
+OUTLIER_SETS = ("kin40k", "elevators", "cadata", "climate", "gp2", "gp5", "mg30", "santafe")
 # Error and NLPD of commit 385e471 on streams with skewed targets
 SKEWED = {
     "lognormal-0": (0.825, 1.151),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +27,8 @@ AS_IT_IS: Shape = 1.0, 1.0
 
 OUTLIER_DEVIATIONS, NORMAL_MAD = 5.0, 1.4826  # an outlier is farther; standard deviation over the MAD of a normal
 NEAREST, OUTLIERS = 5, 0.005  # rows that an outlier differs from, and the smallest share of outliers that matters
-ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: members do not learn outliers, where there are some
+# Members do not learn outliers, where there are some: standard deviations, and first rows, which are known to have none
+ROBUST: dict[str, Any] = {"bound": 3.0, "reject": 6.0, "rows": 50}
 SOME_PAIRS, MOST_PAIRS = 2.0, 3.0  # consecutive outliers: a number, and a multiple of the number expected by chance
 
 

@@ -46,6 +46,23 @@ def test_outliers_do_little():
     assert np.abs(robust.predict(new) - truth).mean() < 0.3 < 1.0 < np.abs(plain.predict(new) - truth).mean()
 
 
+def test_the_first_rows_are_learned_in_full():
+    X, y = stream(80)
+    y[::7] += 10.0
+    robust, plain = ogp.Robust(MODELS["KRLST"], bound=1.0, rows=40), copy.deepcopy(MODELS["KRLST"])
+    means = robust.run(X, y).mean, plain.run(X, y).mean
+    np.testing.assert_allclose(means[0][:41], means[1][:41], rtol=1e-9, atol=1e-12)
+    assert abs(means[0][43:] - means[1][43:]).max() > 0.1
+
+
+def test_a_model_that_expects_too_little_does_not_reject_all_rows():
+    X = np.random.default_rng(0).uniform(-2.0, 2.0, (300, 1))
+    y = np.sin(2.0 * X[:, 0])
+    model = ogp.KRLST(0.01 * RBF(0.7), noise=1e-6)
+    late = [np.abs(ogp.Robust(model, reject=6.0, rows=rows).run(X, y).mean - y)[200:].max() for rows in (0, 50)]
+    assert late[1] < 0.01 < 0.3 < late[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Shifted(ogp.predictions.Gaussian):
     """A kind of prediction of its own: it knows more than its mean and standard deviation."""
@@ -86,3 +103,5 @@ def test_bad_parameters_are_named():
     for bound in (0.0, -1.0, np.inf, "3"):
         with pytest.raises((ValueError, TypeError), match="bound must be"):
             ogp.Robust(ogp.KRLST(), bound=bound).fit(*stream(5))
+    with pytest.raises(ValueError, match="rows must be at least 0"):
+        ogp.Robust(ogp.KRLST(), rows=-1).fit(*stream(5))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, positive
+from onlinegp.checks import Array, count, positive
 from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
@@ -35,6 +35,9 @@ class Robust(OuterRegressor):
     reject : float
         A deviation of more standard deviations than this counts for less and less, by (reject std / deviation)^2;
         infinity to learn all of them up to `bound`. With a finite value the model follows a jump slowly.
+    rows : int
+        The number of first rows to learn in full, if they have no outliers: a model that knows little is wrong by many
+        of its standard deviations, and with little noise it would stay wrong.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Robust(OuterRegressor):
     _: KW_ONLY
     bound: float = 3.0
     reject: float = inf
+    rows: int = 0
 
     facts: ClassVar[Facts] = Facts(
         cost="that of the model inside",
@@ -56,17 +60,17 @@ class Robust(OuterRegressor):
     )
 
     def check(self) -> None:
-        self._bounds()
+        self._options()
         super().check()
 
     def start(self, features: int, outputs: int) -> RobustLearner:
-        return RobustLearner(self._inside().start(features, outputs), *self._bounds())
+        return RobustLearner(self._inside().start(features, outputs), *self._options())
 
-    def _bounds(self) -> tuple[float, float]:
+    def _options(self) -> tuple[float, float, int]:
         bound = positive(bound=self.bound)
         if self.reject != inf and not positive(reject=self.reject) >= bound:
             raise ValueError(f"reject must be at least bound, {bound:g}, got {self.reject!r}.")
-        return bound, float(self.reject)
+        return bound, float(self.reject), count("Use 0 to clip from the start.", least=0, rows=self.rows)
 
 
 class RobustLearner(OuterLearner):
@@ -74,8 +78,8 @@ class RobustLearner(OuterLearner):
 
     fields = INSIDE
 
-    def __init__(self, inner: Learner, bound: float, reject: float = inf) -> None:
-        self.inner, self.bound, self.reject = inner, bound, reject
+    def __init__(self, inner: Learner, bound: float, reject: float = inf, rows: int = 0) -> None:
+        self.inner, self.bound, self.reject, self.rows = inner, bound, reject, rows
         self.features, self.outputs = inner.features, inner.outputs
 
     @property
@@ -96,6 +100,8 @@ class RobustLearner(OuterLearner):
 
     def _believed(self, predicted: Predictions, Y: Array) -> Array:
         """Return the clipped targets, which are learned in place of Y."""
+        if self.seen < self.rows:
+            return Y
         error, most = Y - predicted.mean, self.bound * predicted.std
         kept = np.clip(error, -most, most)
         if self.reject < inf:
@@ -109,6 +115,10 @@ class RobustLearner(OuterLearner):
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return skip(self.inner, X, Y)
+
+    def steady_after(self, Y: Array | None) -> int:
+        """Return the number of rows that are still learned in full. The compiled twin runs after them."""
+        return max(0, self.rows - self.seen)
 
     def plan(self) -> Plan | None:
         return around("robust", self, {"bound": self.bound, "reject": self.reject}, {}, {"model": self.inner})
