@@ -18,7 +18,7 @@ struct GateRule {
 
 // What the record of a member counts for: see `lasting` in onlinegp.models.combined.mixture
 struct RecordRule {
-    double rows, most;  // that it counts for; nats that one row counts for
+    double rows, most;  // that it counts for; the most nats
 };
 
 // Detects that a stream has changed, and keeps the latest rows: the twin of ChangeDetector in
@@ -286,8 +286,9 @@ class Mixture final : public Node {
         double best = rule_.least;
         for (const double one : densities_) best = std::max(best, bounded(one));
         for (size_t j = 0; j < members_.size(); j++) {
-            const double behind = std::max(bounded(densities_[j]) - best, -lasting_.most);
-            record_[j] = gate_.keep * record_[j] + (1.0 - gate_.keep) * lasting_.rows * behind;
+            const double behind = std::max(bounded(densities_[j]) - best, -rule_.cut);
+            const double record = gate_.keep * record_[j] + (1.0 - gate_.keep) * lasting_.rows * behind;
+            record_[j] = std::max(record, -lasting_.most);
         }
     }
     double bounded(double density) const {

@@ -35,12 +35,12 @@ class Mixture(OnlineRegressor):
     densities is never below that of the best member by more than log(number of members), for one output.
 
     With a gate, a member gets less weight at a row where it is less certain than usual: its weight is multiplied by
-    (usual std / std)^gate, where the usual log std is a fading mean of 100 rows. A model that has seen no data near x
+    (usual std / std)^gate, where the usual log std is a fading mean of 50 rows. A model that has seen no data near x
     has a large variance there; a model that extrapolates well does not. The bound above holds for gate = 0.
 
-    With `lasting`, the record of a member counts, too: the mean over about 100 rows of how far its log density was
-    behind the best one, at most 3 nats per row, times `lasting`. Where there is much noise, ten recent rows say little
-    about which member is best.
+    With `lasting`, the record of a member counts, too: a fading mean of 50 rows of how far its log density was behind
+    the best one, times `lasting`, at most 12 nats. Where there is much noise, few recent rows say little about which
+    member is best.
 
     Members get the same rows and learn as they would alone, on several threads. The cost is the sum of their costs. Use
     a mixture if no model is known to be the best, or if the best one changes. It does not help if members predict
@@ -59,7 +59,7 @@ class Mixture(OnlineRegressor):
     gate : float
         The strength of the gate; zero for none, 2 is a good value.
     lasting : float
-        The number of rows that the record of a member counts for; zero for none, 4 is a good value.
+        The number of rows that the record of a member counts for; zero for none, 10 is a good value.
     restarting : sequence of str
         Names of members that start again after a change of the stream, from the rows since the change. A change is
         detected when `against` has predicted better than all of them by 20 nats. The other members continue, so a false

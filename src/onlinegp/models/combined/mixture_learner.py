@@ -27,9 +27,9 @@ from onlinegp.predictions import Components, Predictions
 from onlinegp.predictions.mixture import mix
 from onlinegp.state import Fields, Values, WithFields, array, integer, learner
 
-HALF_LIFE = 100.0  # rows, for the usual log std of a member
+HALF_LIFE = 50.0  # rows, for the usual log std and the record of a member
 LEAST_SURE = 300.0  # the largest |log std|
-MOST_BEHIND = 3.0  # nats: the most that one row counts for in the record of a member
+MOST_BEHIND = 12.0  # nats: the most that a record counts, so that a member can soon be the best again after a change
 
 
 class MixtureLearner(WithFields):
@@ -181,11 +181,12 @@ class MixtureLearner(WithFields):
     def _with_records(self, weights: Array, densities: Array) -> Array:
         """Return weights (n, m) times exp(record), normalized, each from the rows before it."""
         densities = np.clip(np.nan_to_num(densities, nan=LEAST), LEAST, -LEAST)
-        behind = np.maximum(densities - densities.max(axis=1, keepdims=True), -MOST_BEHIND)
+        behind = np.maximum(densities - densities.max(axis=1, keepdims=True), -weights_rule(self.fade)["cut"])
         records = np.empty_like(weights)
         for i, row in enumerate(behind):
             records[i] = self._record
-            self._record[:] = self._keep * self._record + (1.0 - self._keep) * self.lasting * row
+            record = self._keep * self._record + (1.0 - self._keep) * self.lasting * row
+            self._record[:] = np.maximum(record, -MOST_BEHIND)
         return _times_records(weights, records)
 
     def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
@@ -249,9 +250,8 @@ class MixtureLearner(WithFields):
         total, count = values["total"], values["count"]
         if not np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9)):
             raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
-        least = -self.lasting * MOST_BEHIND
-        if self.lasting and not np.all((values["record"] >= 1.001 * least) & (values["record"] <= 0.0)):
-            raise ValueError(f"record must be from {least:g} to 0, got {values['record']!r}.")
+        if self.lasting and not np.all((values["record"] >= -MOST_BEHIND) & (values["record"] <= 0.0)):
+            raise ValueError(f"record must be from {-MOST_BEHIND:g} to 0, got {values['record']!r}.")
         check_shared(self._shared, values)
 
 
