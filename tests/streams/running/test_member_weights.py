@@ -56,6 +56,13 @@ def test_a_model_that_is_no_mixture_has_none(mixture):
     assert weights.to_json() == Weights().to_json()
 
 
+def test_a_model_without_rows_has_none_yet():
+    """The first targets of a stream may be missing."""
+    model = ogp.Mixture([("smooth", ogp.KRLST(budget=5)), ("line", ogp.LinearRLS())])
+    predicted = advance(model, np.zeros((3, 1)), np.full(3, np.nan))
+    assert member_weights(model, predicted.predictions) is None
+
+
 def test_the_components_of_a_member_count_together(mixture):
     """`HeavyTailed` predicts four components, a plain model one."""
     _, y, _ = mixture

@@ -79,7 +79,9 @@ class Weights(Observer):
 
 
 def member_weights(model: OnlineRegressor, predicted: Predictions) -> tuple[tuple[str, ...], Array] | None:
-    """Return the names of the members of a mixture and their weights in predictions; None if it is not a mixture."""
+    """Return the names of the members of a mixture and their weights in predictions; None if there are none yet."""
+    if not model.__sklearn_is_fitted__():
+        return None
     learner = working(model)
     if isinstance(learner, AutoLearner):
         learner = learner if learner.inner is None else innermost_learner(learner.inner)
