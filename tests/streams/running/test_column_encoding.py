@@ -165,6 +165,17 @@ def test_what_is_not_used_is_said_with_the_remedy(tmp_path):
     assert "column1" not in told
 
 
+def test_a_column_without_a_value_in_the_first_rows_is_copied(tmp_path):
+    """A log may end with a column of comments that is empty as a rule."""
+    path = tmp_path / "a.csv"
+    path.write_text("x,y,comment\n" + "".join(f"{i % 7},{i % 5},{'filter' * (i == 110)}\n" for i in range(120)))
+    for missing in ("stop", "impute"):
+        told = inside("run", path, *FIXED, "--missing", missing, "--out", tmp_path / "o.csv").stderr.decode()
+        assert "not used: comment (no value in the first rows)" in told
+        assert "target: y, predicted from x\n" in told
+        assert rows_of(tmp_path / "o.csv")[110]["comment"] == "filter"
+
+
 def test_nothing_is_said_where_all_is_used(tmp_path):
     source = open_source(str(write(tmp_path / "a.csv", rows())))
     assert unused(source, choose_columns(source, rules=EVERYTHING), EVERYTHING) == ""
@@ -230,7 +241,7 @@ def test_missing_features_stop_unless_they_are_imputed(tmp_path):
 
 def test_a_column_that_is_empty_in_the_first_rows_is_named(tmp_path):
     path = write(tmp_path / "a.csv", [(when, state, None, y) for when, state, _, y in rows()])
-    told = inside("run", path, *TUNED, *ALL, "--target", "y", code=1).stderr.decode()
+    told = inside("run", path, *TUNED, *ALL, "--features", "when,state,x", code=1).stderr.decode()
     assert "'x' has no value in the first 60 rows" in told
 
 

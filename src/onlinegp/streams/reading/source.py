@@ -144,8 +144,15 @@ class Source(ABC):
         """Whether a column identifies rows: its name says so, or it has none."""
         return name.lower() in KEY_NAMES or name in self.unnamed
 
+    def is_empty(self, name: str) -> bool:
+        """Whether the first rows of a file have no value in a column."""
+        values = self.samples[name]
+        return bool(values) and not self.live and all(is_missing(value, self.na_values) for value in values)
+
     def is_feature(self, name: str, rules: Rules, lags: int) -> bool:
         """Whether a column is a feature by default: dates of any name, and numbers if there are no lags."""
+        if self.is_empty(name):
+            return False
         kind = self.kind(name, rules.date_format)
         return rules.uses(kind) and (kind == "date" or not self.is_key(name)) and not (lags and kind == "number")
 
@@ -210,21 +217,22 @@ def choose_columns(
 
     By default, the target is the last column of numbers. The features are the other columns of numbers, or none if
     there are lags, and categories and dates if the rules use them. The keys are the columns of text, those named time,
-    date, id and the like, and those without a name; columns of text and dates are keys even if they are features.
+    date, id and the like, those without a name, and those without a value in the first rows; columns of text and dates
+    are keys even if they are features.
     """
     _refuse_unknown(source, target, features or (), keys or ())
     kinds = {name: source.kind(name, rules.date_format) for name in source.names}
     numbers = [name for name in source.names if kinds[name] == "number"]
     if target is None:
         asked = {*(features or ()), *(keys or ())}
-        candidates = [name for name in numbers if name not in asked]
+        candidates = [name for name in numbers if name not in asked and not source.is_empty(name)]
         if not candidates:
             raise BadData(f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}.")
         target = candidates[-1]
     if keys is None:
         taken = {target, *(name for name in features or () if kinds[name] == "number")}
-        text = [name for name in source.names if kinds[name] != "number" or source.is_key(name)]
-        keys = tuple(name for name in text if name not in taken)
+        copied = {name for name in source.names if source.is_key(name) or source.is_empty(name)}
+        keys = tuple(name for name in source.names if (kinds[name] != "number" or name in copied) and name not in taken)
     if features is None:
         features = tuple(name for name in source.names if name != target and source.is_feature(name, rules, lags))
         features = tuple(name for name in features if name not in keys or kinds[name] != "number")

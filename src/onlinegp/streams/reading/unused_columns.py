@@ -23,6 +23,8 @@ def unused(source: Source, columns: Columns, rules: Rules, *, chosen: tuple[str,
 
 
 def _why(source: Source, name: str, rules: Rules, lags: int) -> str:
+    if source.is_empty(name):
+        return "no value in the first rows"
     kind = source.kind(name, rules.date_format)
     if kind == "number":
         how = "has no name" if name in source.unnamed else "named like a key"
