@@ -176,3 +176,23 @@ def test_a_plain_model_of_the_command_line_knows_its_names(tmp_path):
     model = ogp.load(path)
     assert model.predict_one({"a": 1.0, "b": 0.5}) == model.predict_one([0.5, 1.0])
     assert np.array_equal(model.predict(frame[["a", "b"]]), model.predict(frame[["b", "a"]].to_numpy()))
+
+
+def test_truth_values_blanks_and_missing_texts_are_those_of_the_command_line(tmp_path):
+    rng = np.random.default_rng(0)
+    heated, city = rng.random(120) < 0.5, rng.choice([" Rome", "Bern", "NA"], 120)
+    power = 3.0 * heated + 2.0 * (city == "Bern") + (city == " Rome") + 0.1 * rng.standard_normal(120)
+    frame = pd.DataFrame({"heated": heated, "city": city, "power": power})
+    frame.to_csv(tmp_path / "t.csv", index=False)  # False and True, as text
+    options = ["--categories", "onehot", "--missing", "impute", "--model", "krlst", "--budget", "20", "--tune", "50"]
+    saved, out = str(tmp_path / "m.ogp"), tmp_path / "p.csv"
+    run = ["run", str(tmp_path / "t.csv"), *options, "--save", saved, "--out", str(tmp_path / "o.csv"), "--quiet"]
+    assert main(run) == 0
+    assert main(["predict", saved, str(tmp_path / "t.csv"), "--out", str(out), "--quiet"]) == 0
+    theirs = [float(row["mean"]) for row in csv.DictReader(out.open())]
+    model = ogp.load(saved)
+    np.testing.assert_allclose(model.predict(frame), theirs, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(frame.to_dict("records")), theirs, rtol=1e-9)
+    assert model.predict_one({"heated": True, "city": "Bern"}) > 2.0 + model.predict_one(
+        {"heated": False, "city": "Bern"}
+    )

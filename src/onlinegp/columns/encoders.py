@@ -12,6 +12,8 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.columns.dates import WAVES, phases, seconds
 
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "-nan", "null", "NULL", "None")  # texts that mean a missing value
+
 
 @dataclass(frozen=True)
 class Number:
@@ -133,6 +135,10 @@ def categories(cells: Sequence[Any], limit: int) -> tuple[tuple[str, ...], int]:
 def _codes(values: tuple[str, ...], cells: Sequence[Any]) -> Array:
     """Return the index of each cell in `values`, len(values) for other cells, and NaN for missing ones: (n,)."""
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(values)}
+    for value in values:
+        if value.lower() in ("true", "false"):  # JSON, pandas and R write truth values in these three forms
+            for form in (value.lower(), value.title(), value.upper()):
+                place.setdefault(form, place[value])
     place[None] = np.nan
     other = float(len(values))
     return np.array([place.get(cell, other) for cell in cells], dtype=np.float64)

@@ -12,6 +12,7 @@ import numpy as np
 from onlinegp import frames
 from onlinegp.checks import LARGEST, Array
 from onlinegp.columns.dates import moment, no_date
+from onlinegp.columns.encoders import MISSING
 from onlinegp.columns.plan import Plan, Rules, kind_of, learn
 
 KIND_OF = {"number": "number", "onehot": "category", "ordinal": "category", "calendar": "date"}
@@ -122,7 +123,9 @@ class Encoding:
         """Return whether a value is one of `na_values`, as text or as a number."""
         if not self.na_values or isinstance(value, bool):
             return False
-        return str(value) in self.na_values or (isinstance(value, (int, float)) and value in self._na_numbers)
+        return str(value).strip(" \t") in self.na_values or (
+            isinstance(value, (int, float)) and value in self._na_numbers
+        )
 
 
 def _na_numbers(texts: Sequence[str]) -> set[float]:
@@ -152,13 +155,19 @@ def _kind(series: Any, format: str | None) -> str:
 
 
 def _missing(value: Any) -> bool:
+    """Return whether a value is missing: nothing, NaN, or a text that means so, as on the command line."""
+    if isinstance(value, str):
+        return value.strip(" \t") in MISSING
     return value is None or value != value or type(value).__name__ == "NAType"
 
 
 def _cell(value: Any, kind: str, name: str, row: int, format: str | None) -> Any:
     """Convert a value that is not missing to its kind. If it does not fit, raise an error that says where it is."""
     if kind == "category":
-        return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).strip(" \t")
+        return (
+            text.lower() if isinstance(value, bool) else text.removesuffix(".0") if isinstance(value, float) else text
+        )
     try:
         if kind == "date":
             return moment(value, format)

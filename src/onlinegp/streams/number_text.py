@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST, Array
+from onlinegp.columns.encoders import MISSING
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "-nan", "null", "NULL", "None")
 MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # the characters of a number, by its decimal mark
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from onlinegp.columns import plan
 from onlinegp.columns.dates import are_dates, moment, no_date
-from onlinegp.streams.number_text import MISSING, complaint, not_a_number, outsized, text
+from onlinegp.columns.encoders import MISSING
+from onlinegp.streams.number_text import complaint, not_a_number, outsized, text
 
 Reader = Callable[[Any], tuple[Any, str | None]]  # from a field to its cell, and what is wrong with it
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST
+from onlinegp.columns.encoders import MISSING
 from onlinegp.streams.errors import BadData, BadRow, short
-from onlinegp.streams.number_text import MISSING, arrow, is_number, number
+from onlinegp.streams.number_text import arrow, is_number, number
 from onlinegp.streams.reading.cell_types import cells, is_missing
 from onlinegp.streams.reading.lines import BOM, Lines, Part
 from onlinegp.streams.reading.quoting import QUOTED, SPAN, Quoting
