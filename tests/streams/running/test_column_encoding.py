@@ -404,3 +404,19 @@ def test_what_a_file_says_of_columns_is_checked(saved, path, value):
     inner[path[-1]] = value
     with pytest.raises(ModelFileError, match="stream's entry is not valid"):
         checked(stream, model)
+
+
+def test_columns_whose_names_end_with_id_are_keys(tmp_path):
+    lines = [f"{1000 + i},{i % 7},{i * 3 % 5},{i % 3},{i % 5}" for i in range(40)]
+    (tmp_path / "d.csv").write_text("\n".join(["listing_id,SensorID,grid,y,Order Id", *lines]) + "\n")
+    told = inside("run", tmp_path / "d.csv", *FIXED, "--out", tmp_path / "o.csv").stderr.decode()
+    assert "listing_id, SensorID, Order Id (named like a key: --features uses it)" in told
+    assert "target: y, predicted from grid\n" in told
+
+
+def test_a_key_is_no_target_unless_it_is_named(tmp_path):
+    (tmp_path / "d.csv").write_text("id;area;rent\n" + "".join(f"{i};{i},5;{i},25\n" for i in range(20)))
+    told = inside("run", tmp_path / "d.csv", *FIXED, "--out", tmp_path / "o.csv", code=3).stderr.decode()
+    assert "Read them as numbers with --decimal ," in told
+    assert "name it with --target" in told
+    inside("run", tmp_path / "d.csv", "--target", "id", "--lags", "2", *FIXED, "--out", tmp_path / "o.csv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ PROBE = 100  # first rows, by which columns of text and numbers are told apart
 KEY_NAMES = {
     *("time", "timestamp", "date", "datetime", "id", "index", "row", "key", "unnamed: 0", "__index_level_0__")
 }  # columns of numbers or text with these names are features only if --features names them
+ENDS_WITH_ID = re.compile(r"[-_. ](id|Id|ID)$|[a-z]I[dD]$")  # so are customer_id and SensorID, but not grid
 NUMBERS_ONLY = Rules()
 
 
@@ -142,7 +144,7 @@ class Source(ABC):
 
     def is_key(self, name: str) -> bool:
         """Whether a column identifies rows: its name says so, or it has none."""
-        return name.lower() in KEY_NAMES or name in self.unnamed
+        return name.lower() in KEY_NAMES or ENDS_WITH_ID.search(name) is not None or name in self.unnamed
 
     def is_empty(self, name: str) -> bool:
         """Whether the first rows of a file have no value in a column."""
@@ -215,19 +217,23 @@ def choose_columns(
 ) -> Columns:
     """Choose target, features and keys: the given ones, and defaults for the others.
 
-    By default, the target is the last column of numbers. The features are the other columns of numbers, or none if
-    there are lags, and categories and dates if the rules use them. The keys are the columns of text, those named time,
-    date, id and the like, those without a name, and those without a value in the first rows; columns of text and dates
-    are keys even if they are features.
+    By default, the target is the last column of numbers that is no key. The features are the other columns of numbers,
+    or none if there are lags, and categories and dates if the rules use them. The keys are the columns of text, those
+    named time, date, id and the like, those without a name, and those without a value in the first rows; columns of
+    text and dates are keys even if they are features.
     """
     _refuse_unknown(source, target, features or (), keys or ())
     kinds = {name: source.kind(name, rules.date_format) for name in source.names}
     numbers = [name for name in source.names if kinds[name] == "number"]
     if target is None:
         asked = {*(features or ()), *(keys or ())}
-        candidates = [name for name in numbers if name not in asked and not source.is_empty(name)]
+        no_target = {name for name in numbers if source.is_key(name) or source.is_empty(name)}
+        candidates = [name for name in numbers if name not in asked | no_target]
         if not candidates:
-            raise BadData(f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}.")
+            raise BadData(
+                f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}. "
+                f"If one of them holds numbers that should be predicted, name it with --target."
+            )
         target = candidates[-1]
     if keys is None:
         taken = {target, *(name for name in features or () if kinds[name] == "number")}
