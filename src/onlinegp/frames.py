@@ -53,6 +53,11 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
     """
     if is_records(X):
         return _records(X, expected, owner)
+    if isinstance(X, Mapping):
+        raise TypeError(
+            "X must have rows, got a dict. If it is one row, pass [X], or use predict_one and learn_one. "
+            "If it holds columns, pass a data frame."
+        )
     if not is_frame(X):
         return X, None
     frame = narwhal(X)

@@ -116,3 +116,13 @@ def test_mixed_rows_are_refused():
         ogp.KRLST().fit([{"a": 1.0}, [2.0]], [1.0, 2.0])
     with pytest.raises(ValueError, match="names of row 1 of X should match the first row: row 1 of X lacks 'a'"):
         ogp.KRLST().fit([{"a": 1.0}, {"b": 2.0}], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("model", [ogp.KRLST(), ogp.Columns(ogp.KRLST())])
+def test_a_dict_is_no_table(model):
+    rows = [{"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}]
+    model.fit(rows, [1.0, 2.0])
+    for call in (lambda: model.predict(rows[0]), lambda: model.partial_fit({"a": [1.0], "b": [2.0]}, [1.0])):
+        with pytest.raises(TypeError, match=r"X must have rows, got a dict\. If it is one row, pass \[X\], or use"):
+            call()
+    assert model.predict(rows[:1]) == model.predict_one(rows[0])

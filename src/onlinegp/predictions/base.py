@@ -17,7 +17,7 @@ SMALLEST = 1e-300  # smallest probability for a normal quantile
 MOST_STEPS = 200  # iterations: more than bisection needs between two doubles of similar magnitude
 SMALL = 1e-3  # below this, probabilities have a small relative error; above, a small absolute error
 EPS = float(np.finfo(np.float64).eps)
-WIDE = "Use 0.99 or 0.999 for a wide interval."
+WIDE = "Use 0.95 for 95% intervals, and 0.99 or 0.999 for wide ones."
 
 
 class Predictions(ABC):
