@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ rows = [({"b": x[0], "a": x[1]}, y) for x, y in zip(*stream(60), strict=True)]
 
 
 @pytest.mark.parametrize("name", {type(model): name for name, model in reversed(FILTERS.items())}.values())
+@pytest.mark.filterwarnings("ignore:the feature")  # they shuffle the features of later samples
 def test_rivers_checks(name):
     model = ogp.Scaled(ogp.LMS(step=1e-3)) if name == "LMS" else FILTERS[name]  # rows with dates: short steps
     checks.check_estimator(RiverRegressor(model))
@@ -99,3 +102,18 @@ def test_a_first_sample_that_is_refused_decides_nothing():
     for y in (1.0, 2.0, 3.0):
         series.learn_one({}, y)
     assert np.isfinite(series.predict_one({}))
+
+
+def test_features_that_come_late_are_ignored_with_one_warning():
+    pairs = [({"city": city}, float(i)) for i, city in enumerate(["a", "b", "c", "b"])]
+    model = preprocessing.OneHotEncoder() | RiverRegressor(ogp.KRLST())
+    model.learn_one(*pairs[0])
+    with pytest.warns(UserWarning, match=r"'city_b' is ignored, .*OneHotEncoder\(categories="):
+        model.learn_one(*pairs[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.learn_one(*pairs[2])
+        known = preprocessing.OneHotEncoder(categories={"city": {"a", "b", "c"}}) | RiverRegressor(ogp.KRLST())
+        for pair in pairs:
+            known.learn_one(*pair)
+    assert known.predict_one({"city": "c"}) == pytest.approx(2.0, abs=0.1)

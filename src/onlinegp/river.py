@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from river import base, proba
@@ -71,6 +72,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         self.model = model
         self.learner: OnlineRegressor = model.unfitted()
         self.features: list[Any] = []
+        self._warned = False
 
     def __str__(self) -> str:
         return f"{type(self).__name__}({self.model})"
@@ -85,6 +87,8 @@ class RiverRegressor(base.MiniBatchRegressor):
             raise ValueError("the first sample must have at least one feature, got {}. Learn another sample first.")
         self.learner.learn_one(self._row(x), y)
         self.features = self.features or sorted(x, key=str)  # only after the sample was accepted
+        if not self._warned and len(x.keys() | self.features) > len(self.features):
+            self._warn(x)
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """Predict the mean of y or, if `with_dist`, a `river.proba.Gaussian` with its mean and std, noise included."""
@@ -117,6 +121,16 @@ class RiverRegressor(base.MiniBatchRegressor):
         if not x and not self.features:
             return [ABSENT]  # no sample yet: predict from the prior
         return [x.get(name, ABSENT) for name in self.features or sorted(x, key=str)]
+
+    def _warn(self, x: dict[Any, Any]) -> None:
+        """Tell the user, once, that features which appear after the first sample are ignored."""
+        self._warned = True
+        late = next(name for name in x if name not in self.features)
+        warn(
+            f"the feature {late!r} is ignored, because the first sample did not have it. Give the first sample all "
+            f"features; for categories, use OneHotEncoder(categories=...).",
+            stacklevel=3,
+        )
 
     def _rows(self, values: Any, names: list[Any], known: list[Any]) -> Any:
         """Return the known columns in order, with zero for missing columns."""
