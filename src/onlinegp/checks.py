@@ -172,6 +172,8 @@ def _as_floats(values: ArrayLike, name: str) -> Array:
         return np.ascontiguousarray(values) if values.ndim else values
     if hasattr(values, "toarray"):  # scipy.sparse, recognized without importing it
         raise TypeError(f"{name} is a sparse matrix, but dense data is required. Pass {name}.toarray().")
+    if hasattr(values, "__next__"):
+        raise TypeError(f"{name} must be an array or a list, got a {type(values).__name__}. Pass list({name}).")
     _refuse_masked(values, name)
     try:
         array = np.asarray(values)

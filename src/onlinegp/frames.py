@@ -85,8 +85,8 @@ def named(x: Any) -> Mapping[str, Any] | None:
 
 
 def is_records(X: Any) -> bool:
-    """Return whether X is a list of rows with names."""
-    return isinstance(X, list) and len(X) > 0 and (isinstance(X[0], Mapping) or hasattr(X[0], "_asdict"))
+    """Return whether X is a list or a tuple of rows with names."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and (isinstance(X[0], Mapping) or hasattr(X[0], "_asdict"))
 
 
 class Records:

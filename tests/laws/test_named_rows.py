@@ -111,6 +111,17 @@ def test_rows_of_a_frame():
         whole.predict_one(next(frame.itertuples()))
 
 
+def test_rows_from_zip_and_from_a_generator():
+    pairs = [({"a": float(i), "b": 1.0}, float(i)) for i in range(5)]
+    X, y = zip(*pairs, strict=True)  # tuples
+    for make in (ogp.KRLST, lambda: ogp.Columns(ogp.KRLST(), rows=3)):
+        plain = make().fit(list(X), list(y))
+        assert np.array_equal(make().fit(X, y).predict(X), plain.predict(list(X)))
+        assert np.array_equal(ogp.run(make(), X, y).mean, ogp.run(make(), list(X), list(y)).mean)
+    with pytest.raises(TypeError, match=r"^X must be an array or a list, got a generator\. Pass list\(X\)\.$"):
+        ogp.run(ogp.KRLST(), (x for x in X), y)
+
+
 def test_mixed_rows_are_refused():
     with pytest.raises(TypeError, match="row 1 of X must have names"):
         ogp.KRLST().fit([{"a": 1.0}, [2.0]], [1.0, 2.0])

@@ -153,7 +153,7 @@ class Columns(OuterRegressor):
 
     def _learned_from(self, X: Any) -> Encoding:
         """Return the encoding that the first of these rows suggest."""
-        first = X[: self.rows] if isinstance(X, list) else X.head(self.rows) if hasattr(X, "head") else X
+        first = X[: self.rows] if frames.is_records(X) else X.head(self.rows) if hasattr(X, "head") else X
         first = first.slice(0, self.rows) if first is X and hasattr(X, "slice") else first
         encoding = self._rules().fit(first)
         kinds = {column.part.kind for column in encoding.plan_.columns}
