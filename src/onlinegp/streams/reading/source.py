@@ -225,10 +225,10 @@ def choose_columns(
     _refuse_unknown(source, target, features or (), keys or ())
     kinds = {name: source.kind(name, rules.date_format) for name in source.names}
     numbers = [name for name in source.names if kinds[name] == "number"]
+    copied = {name for name in source.names if source.is_key(name) or source.is_empty(name)}
     if target is None:
         asked = {*(features or ()), *(keys or ())}
-        no_target = {name for name in numbers if source.is_key(name) or source.is_empty(name)}
-        candidates = [name for name in numbers if name not in asked | no_target]
+        candidates = [name for name in numbers if name not in asked | copied]
         if not candidates:
             raise BadData(
                 f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}. "
@@ -237,7 +237,6 @@ def choose_columns(
         target = candidates[-1]
     if keys is None:
         taken = {target, *(name for name in features or () if kinds[name] == "number")}
-        copied = {name for name in source.names if source.is_key(name) or source.is_empty(name)}
         keys = tuple(name for name in source.names if (kinds[name] != "number" or name in copied) and name not in taken)
     if features is None:
         features = tuple(name for name in source.names if name != target and source.is_feature(name, rules, lags))
