@@ -14,6 +14,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.predictions import Gaussian
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
+BLOCK_ROWS = 64
 FAILED = 1e25  # the loss if the likelihood cannot be computed; finite because L-BFGS-B requires it
 
 
@@ -51,8 +52,13 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Array, y: Array, *,
     from scipy.linalg.lapack import dpotri, dpotrs
 
     n, outputs = len(y), y[0].size
-    K, pullback = kernel.with_pullback(X)
-    L, _ = cholesky(K + noise * np.eye(n))
+    if gradient:
+        K, pullback = kernel.with_pullback(X)
+    else:
+        K = kernel(X)
+    A = K.copy()
+    A.flat[:: n + 1] += noise
+    L, _ = cholesky(A)
     alpha, _ = dpotrs(L, y.reshape(n, -1), lower=1)
     # log p(y) = -1/2 y' alpha - sum_i log L_ii - n/2 log 2 pi,   alpha = (K + noise I)^-1 y
     log_det = 2.0 * np.log(np.diagonal(L)).sum()
@@ -61,9 +67,18 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Array, y: Array, *,
         return value
     # d log p(y) / d theta = 1/2 tr(W dK/dtheta),   W = alpha alpha' - (K + noise I)^-1
     inverse, _ = dpotri(L, lower=1, overwrite_c=1)  # its lower triangle
-    inverse += np.tril(inverse, -1).T
-    W = alpha @ alpha.T - outputs * inverse
+    W = alpha @ alpha.T
+    W -= outputs * _symmetric(inverse.T)
     return value, 0.5 * np.append(pullback(W), noise * np.trace(W))
+
+
+def _symmetric(A: Array) -> Array:
+    """Copy the upper triangle of A to the lower one in place, in blocks that fit the cache, and return A."""
+    for i in range(0, len(A), BLOCK_ROWS):
+        j = min(len(A), i + BLOCK_ROWS)
+        A[i:j, i:j] = np.triu(A[i:j, i:j]) + np.triu(A[i:j, i:j], 1).T
+        A[j:, i:j] = A[i:j, j:].T
+    return A
 
 
 def one_step_ahead(kernel: Kernel, noise: float, X: Array, y: Array) -> Gaussian:

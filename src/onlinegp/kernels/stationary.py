@@ -137,6 +137,14 @@ class Matern32(Stationary):
     def slope(self, r2: Array) -> Array:
         return -1.5 * np.exp(-np.sqrt(3.0 * r2))
 
+    def with_slope(self, r2: Array) -> tuple[Array, Array]:
+        s = np.sqrt(3.0 * r2)
+        e = np.exp(-s)
+        s += 1.0
+        s *= e
+        e *= -1.5
+        return s, e
+
 
 @dataclass(frozen=True, eq=False)
 class Matern52(Stationary):
@@ -154,7 +162,12 @@ class Matern52(Stationary):
         s = np.sqrt(5.0 * r2)
         e = np.exp(-s)
         first = (1.0 + s) * e
-        return first + s * s / 3.0 * e, -5.0 / 6.0 * first
+        s *= s  # in place: a matrix of a thousand rows does not fit the cache
+        s /= 3.0
+        s *= e
+        s += first
+        first *= -5.0 / 6.0
+        return s, first
 
 
 @dataclass(frozen=True, eq=False)
