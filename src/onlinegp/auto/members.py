@@ -165,17 +165,15 @@ class Parts:
         if self.kernel is not None:
             found = [self._given(self.kernel, Z, T)]
         else:
-            on_few = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.1 * share))
-            shapes = {}
-            for one in on_few:
-                family = _family(one)
-                (shapes[family],) = quickly_likely_kernels(Z, T, families=(family,), rows=len(T), start=one)
-                progress(0.1 + 0.1 * len(shapes))
-            shape = max(shapes, key=lambda family: shapes[family].log_likelihood)
+            best = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.2 * share))[0]
+            shape = _family(best)
             families = (shape, Family(shape.shape, linear=True))
-            found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.4 + 0.5 * share))
+            found = likely_kernels(
+                Z, T, families=families, start=best, progress=lambda share: progress(0.2 + 0.6 * share)
+            )
             if OTHER in self.members:  # a search of its own finds another kernel, not only another shape
                 found += likely_kernels(Z, T, families=(_unlike(shape),), rows=SOME)
+            progress(0.9)
         tuned = dict(zip(self._names(found), self._with_given(found, Z, T), strict=True))
         progress(1.0)
         return tuned

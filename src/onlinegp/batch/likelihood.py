@@ -49,27 +49,31 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Array, y: Array, *,
 
     With `gradient`, also its derivative with respect to [kernel.theta, log noise], (p + 1,).
     """
-    from scipy.linalg.lapack import dpotri, dpotrs
+    from scipy.linalg.lapack import dpotri
+
+    if not gradient:
+        return factored(kernel(X), noise, y)[0]
+    K, pullback = kernel.with_pullback(X)
+    value, L, alpha = factored(K, noise, y)
+    # d log p(y) / d theta = 1/2 tr(W dK/dtheta),   W = alpha alpha' - (K + noise I)^-1
+    inverse, _ = dpotri(L, lower=1, overwrite_c=1)  # its lower triangle
+    W = alpha @ alpha.T
+    W -= y[0].size * _symmetric(inverse.T)
+    return value, 0.5 * np.append(pullback(W), noise * np.trace(W))
+
+
+def factored(K: Array, noise: float, y: Array) -> tuple[float, Array, Array]:
+    """Return log N(y | 0, K + noise I), L with L L' = K + noise I, and alpha = (K + noise I)^-1 y, (n, outputs)."""
+    from scipy.linalg.lapack import dpotrs
 
     n, outputs = len(y), y[0].size
-    if gradient:
-        K, pullback = kernel.with_pullback(X)
-    else:
-        K = kernel(X)
     A = K.copy()
     A.flat[:: n + 1] += noise
     L, _ = cholesky(A)
     alpha, _ = dpotrs(L, y.reshape(n, -1), lower=1)
-    # log p(y) = -1/2 y' alpha - sum_i log L_ii - n/2 log 2 pi,   alpha = (K + noise I)^-1 y
+    # log p(y) = -1/2 y' alpha - sum_i log L_ii - n/2 log 2 pi
     log_det = 2.0 * np.log(np.diagonal(L)).sum()
-    value = -0.5 * float(np.vdot(y, alpha) + outputs * (log_det + n * np.log(2.0 * np.pi)))
-    if not gradient:
-        return value
-    # d log p(y) / d theta = 1/2 tr(W dK/dtheta),   W = alpha alpha' - (K + noise I)^-1
-    inverse, _ = dpotri(L, lower=1, overwrite_c=1)  # its lower triangle
-    W = alpha @ alpha.T
-    W -= outputs * _symmetric(inverse.T)
-    return value, 0.5 * np.append(pullback(W), noise * np.trace(W))
+    return -0.5 * float(np.vdot(y, alpha) + outputs * (log_det + n * np.log(2.0 * np.pi))), L, alpha
 
 
 def _symmetric(A: Array) -> Array:

@@ -94,6 +94,7 @@ def likely_kernels(
     *,
     families: Sequence[Family] = (MATERN, SMOOTH),
     rows: int = 1000,
+    start: Hyperparameters | None = None,
     seconds: float = np.inf,
     jobs: Jobs = 1,
     progress: Progress = lambda share: None,
@@ -109,9 +110,11 @@ def likely_kernels(
     X, y : array-likes of shape (n, d) and (n,)
         In standard units: each column and the target centered and scaled.
     families : sequence of Family
-        A family with a linear term starts from the result without it, if that family comes earlier.
+        A family with a linear term starts from the result without it alone, if that family comes earlier.
     rows : int
         If there are more rows, they are thinned evenly: a step of the search costs rows^3.
+    start : Hyperparameters, optional
+        Another start for the families without a linear term.
     seconds : float
         The search ends after about this time, with the best result so far. Without a limit it gives the same bytes
         each time.
@@ -134,9 +137,9 @@ def likely_kernels(
     groups = [[(f, order) for f, order in zip(families, orders, strict=True) if f.shape is shape] for shape in shapes]
     if jobs == 1 or len(groups) == 1:
         clock = Clock(seconds, progress, total=sum(planned(len(STARTS), len(y), one) for one in later))
-        found = [_of_one_shape(group, X, y, clock) for group in groups]
+        found = [_of_one_shape(group, X, y, start, clock) for group in groups]
     else:
-        found = in_parallel(_within, ((group, X, y, seconds) for group in groups), jobs)
+        found = in_parallel(_within, ((group, X, y, start, seconds) for group in groups), jobs)
     progress(1.0)
     every = {family: one for group in found for family, one in group.items()}
     return sorted((every[family] for family in dict.fromkeys(families)), key=lambda one: -one.log_likelihood)
@@ -145,16 +148,20 @@ def likely_kernels(
 Group = list[tuple[Family, NDArray[np.int64]]]  # families of one shape, each with an order of the rows
 
 
-def _within(group: Group, X: Array, y: Array, seconds: float) -> dict[Family, Hyperparameters]:
-    return _of_one_shape(group, X, y, Clock(seconds))
+def _within(
+    group: Group, X: Array, y: Array, start: Hyperparameters | None, seconds: float
+) -> dict[Family, Hyperparameters]:
+    return _of_one_shape(group, X, y, start, Clock(seconds))
 
 
-def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family, Hyperparameters]:
+def _of_one_shape(
+    group: Group, X: Array, y: Array, start: Hyperparameters | None, clock: Clock
+) -> dict[Family, Hyperparameters]:
     """Return the best of each family. A family with a linear term starts from the result without it."""
     found: dict[Family, Hyperparameters] = {}
     for family, order in group:
-        plain = found.get(Family(family.shape)) if family.linear else None
-        found[family] = _most_likely(family, plain, X, y, order, clock)
+        plain = found.get(Family(family.shape)) if family.linear else start
+        found[family] = _most_likely(family, plain, X, y, order, clock, alone=family.linear)
     return found
 
 
@@ -165,12 +172,13 @@ def _most_likely(
     y: Array,
     order: NDArray[np.int64],
     clock: Clock,
+    *,
+    alone: bool,
     quick: bool = False,
 ) -> Hyperparameters:
     """Return the result of the search, or the center of the prior if no kernel matrix can be factored.
 
-    It also starts from `plain`, which is of the same family or of one without a linear term. A quick search has no
-    other start then.
+    It also starts from `plain`, which is of the same family or of one without a linear term, or from `plain` alone.
     """
     d = X.shape[1]
     template = family.kernel((1.0,) * d)
@@ -182,7 +190,7 @@ def _most_likely(
         if isinstance(plain.kernel, Scaled) and type(plain.kernel.kernel) is not family.shape:
             ratio = RELATIVE_LENGTH[family.shape] / RELATIVE_LENGTH[type(plain.kernel.kernel)]
             later = [_converted(later[0], ratio, template, X, y)]
-        starts = [] if quick else starts
+        starts = [] if alone else starts
     try:
         kernel, noise = search(template, starts, X, y, later=later, order=order, clock=clock, quick=quick)
     except np.linalg.LinAlgError:
@@ -220,7 +228,7 @@ def quickly_likely_kernels(
     for i, family in enumerate(families):
         plain = [one for earlier, one in found.items() if not earlier.linear]
         best = max(plain, key=lambda one: one.log_likelihood, default=start)
-        found[family] = _most_likely(family, best, X, y, order, Clock(), quick=True)
+        found[family] = _most_likely(family, best, X, y, order, Clock(), alone=True, quick=True)
         progress((i + 1) / len(families))
     return sorted(found.values(), key=lambda one: -one.log_likelihood)
 
