@@ -83,6 +83,7 @@ class AutoLearner(WithFields):
         self._seen, self._done, self._at = 0, False, 0  # rows; whether tuning has ended, and inner.seen at that time
         self.constant = 0  # rows that do not count, because the target was constant
         self._composed: Composed | None = None
+        self._described: tuple[OuterRegressor, str] | None = None  # the chosen model and its description
         self._parts = parts
         self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # the latest rows, as many as are needed
 
@@ -292,9 +293,11 @@ class AutoLearner(WithFields):
         """The description and the record of the chosen model; empty before there is one."""
         if self.chosen is None or self.inner is None:
             return np.empty(0, dtype=np.uint8)
+        if self._described is None or self._described[0] is not self.chosen:
+            self._described = self.chosen, json.dumps(describe(self.chosen))
         about = {"features": self.features, "outputs": self.outputs, "single": self.outputs == 1, "largest": 0.0}
         contents = about | {"learned": dump(self.inner)}
-        return np.frombuffer(described_to_bytes(json.dumps(describe(self.chosen)), self.inner, contents), np.uint8)
+        return np.frombuffer(described_to_bytes(self._described[1], self.inner, contents), np.uint8)
 
     def check(self, values: Values) -> None:
         seen, counted, kept = values["seen"], values["seen"] - values["constant"], len(values["x"])

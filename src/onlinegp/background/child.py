@@ -11,7 +11,7 @@ import sys
 import warnings
 
 from onlinegp.background import receive, send
-from onlinegp.processes import die_with_parent
+from onlinegp.processes import die_with_parent, single_threaded_blas
 
 
 def main() -> None:
@@ -19,7 +19,11 @@ def main() -> None:
     die_with_parent()
     warnings.simplefilter("ignore")
     import scipy.linalg
-    import scipy.optimize  # noqa: F401
+    import scipy.optimize
+    import scipy.spatial.distance  # noqa: F401
+
+    with single_threaded_blas:  # looks for libraries, and later rows need not wait for that
+        pass
 
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # printed text must not mix with results

@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.batch.likelihood import at, log_marginal_likelihood
-from onlinegp.batch.maximum_posterior import Clock, Prior, Progress, planned, posterior_loss, search
+from onlinegp.batch.maximum_posterior import (
+    NOISE,
+    NOISE_SHARE,
+    REACH,
+    Clock,
+    Prior,
+    Progress,
+    planned,
+    posterior_loss,
+    search,
+)
 from onlinegp.checks import Array, check_Xy, count
 from onlinegp.kernels import RBF, Kernel, Linear, Matern32, Matern52, Scaled, Sum
 from onlinegp.kernels.stationary import Stationary
@@ -264,14 +274,12 @@ def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000
 def _likely_noise(kernel: Kernel, K: Array, X: Array, y: Array, *, trials: int) -> Hyperparameters:
     s, U = np.linalg.eigh(K)
     z2 = ((U.T @ y.reshape(len(y), -1)) ** 2).sum(axis=1)
-    prior = Prior.of(kernel, X, y)
-    low, high = prior.bounds()[-1].tolist()
     floor = NOISE_FLOOR * float(np.mean(kernel.diag(X)))
-    grid = np.linspace(low, high, trials)
-    noises = np.maximum(np.exp(grid), floor)
+    u = np.linspace(-REACH, REACH, trials)  # log noise, in standard deviations of its prior
+    noises = np.maximum(NOISE_SHARE * float(np.mean(y**2)) * np.exp(NOISE * u), floor)
     variances = np.maximum(s, 0.0) + noises[:, None]  # (trials, n)
     likelihood = -0.5 * (z2 / variances + y[0].size * np.log(2.0 * np.pi * variances)).sum(axis=1)
-    best = np.argmax(likelihood - 0.5 * ((grid - prior.mean[-1]) / prior.std[-1]) ** 2)
+    best = np.argmax(likelihood - 0.5 * u**2)
     return Hyperparameters(kernel, float(noises[best]), 1.0, float(likelihood[best]), len(y))
 
 
