@@ -140,13 +140,14 @@ def likely_kernels(
     >>> best, *others = likely_kernels(X, y, families=(MATERN, MATERN_LINEAR))
     """
     X, y = _thinned(X, y, rows)
-    later = [int(family.linear and Family(family.shape) in families[:i]) for i, family in enumerate(families)]
+    alone = [family.linear and Family(family.shape) in families[:i] for i, family in enumerate(families)]
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(y)) for _ in families]
     shapes = list(dict.fromkeys(family.shape for family in families))
     groups = [[(f, order) for f, order in zip(families, orders, strict=True) if f.shape is shape] for shape in shapes]
     if jobs == 1 or len(groups) == 1:
-        clock = Clock(seconds, progress, total=sum(planned(len(STARTS), len(y), one) for one in later))
+        plans = ((0, 1) if one else (len(STARTS), int(start is not None)) for one in alone)
+        clock = Clock(seconds, progress, total=sum(planned(starts, len(y), later) for starts, later in plans))
         found = [_of_one_shape(group, X, y, start, clock) for group in groups]
     else:
         found = in_parallel(_within, ((group, X, y, start, seconds) for group in groups), jobs)

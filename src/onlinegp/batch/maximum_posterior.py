@@ -236,7 +236,8 @@ def _best_on_few(
         return points
     few, more = np.sort(order[: stage.rows]), np.sort(order[: 2 * stage.rows])
     points = [one.theta for one in climbs(kernel, points, prior, X[few], y[few], stage.iterations, clock, jobs)]
-    points.sort(key=lambda p: posterior_loss(kernel, p, prior, X[more], y[more])[0])
+    if len(points) > stage.survivors:
+        points.sort(key=lambda p: posterior_loss(kernel, p, prior, X[more], y[more])[0])
     return points[: stage.survivors]
 
 
