@@ -9,7 +9,6 @@ message uses the caller's name for the argument::
 from __future__ import annotations
 
 import numbers
-import sys
 from typing import Any
 
 import numpy as np
@@ -198,8 +197,6 @@ def _as_floats(values: ArrayLike, name: str) -> Array:
 
 def _refuse_masked(values: Any, name: str) -> None:
     """Refuse masked values in an array or in a list of arrays: NumPy would use the values under the mask."""
-    if "numpy.ma" not in sys.modules:  # there are none; importing it takes 10 ms
-        return
     if isinstance(values, (list, tuple)):
         for i, row in enumerate(values):
             if isinstance(row, np.ma.MaskedArray):

@@ -27,6 +27,7 @@ WIDER = 4.0  # intervals are wider at first, by this over the number of rows lea
 RETUNED_AT = {300: 150, 1000: 700}  # in rows after a change: when a member is adopted, and the start of its tuning
 PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
 MOST_RETUNED = 1000  # rows
+CATCH_UP = 8  # rows of the backlog that a candidate learns in one call, or more if few calls are left
 
 
 class Member(NamedTuple):
@@ -202,10 +203,11 @@ class Candidate:
         tune = parts.compose_quickly if quick else parts.compose
         self.rows, self._learned, self._job = rows, 0, (submit if behind else Job)(tune, X, Y, then=learn)
 
-    def catch_up(self, X: Array, Y: Array, most: int) -> None:
-        """Learn some of the rows X and Y since the tuning began, if it has ended."""
+    def catch_up(self, X: Array, Y: Array, left: int) -> None:
+        """Learn some of the rows X and Y since the tuning began, if it has ended: all of them in `left` calls."""
         if self._job.ready:
-            part = slice(self._learned, min(len(X), self._learned + most))
+            behind = len(X) - self._learned
+            part = slice(self._learned, self._learned + min(behind, max(CATCH_UP, -(-behind // left))))
             self._job.result(lambda share: None).inner.learn(X[part], Y[part])
             self._learned = part.stop
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
+import numpy.ma
 from numpy.typing import NDArray
 
 from onlinegp.auto.composed import Candidate, Chooser, Composed, Member
@@ -36,7 +37,6 @@ from onlinegp.state import (
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
 EARLY = (5, 10, 20, 40)  # rows after which a model is composed without tuning
-CATCH_UP = 8  # rows of the backlog that a candidate learns in one call
 _TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # receives the share of a tuning that is done
 
 
@@ -244,11 +244,16 @@ class AutoLearner(WithFields):
         if counted in self.adoptions and not self._replaced(counted, end):
             self._adopt(self.adoptions[counted])
         if counted in self.due and counted not in self.adoptions:
-            adopted = next(row for row, n in self.adoptions.items() if n == counted)
-            if not self._replaced(adopted, end):
+            if not self._replaced(self._adopted_at(counted), end):
                 self._candidate = self._new_candidate(counted)
         elif self._candidate is not None:
-            self._candidate.catch_up(*self._since(self._candidate.rows), CATCH_UP)
+            tuned = self._candidate.rows
+            X, Y = self._since(tuned)
+            self._candidate.catch_up(X, Y, max(1, self._adopted_at(tuned) - counted))
+
+    def _adopted_at(self, n: int) -> int:
+        """Return the number of rows after which a tuning on n rows is adopted."""
+        return next(row for row, tuned in self.adoptions.items() if tuned == n)
 
     def _tuning_rows(self, n: int) -> tuple[Array, Array]:
         """Return the rows that are tuned on when n rows are counted."""
