@@ -198,6 +198,7 @@ class Candidate:
         def learn(chosen: OuterRegressor) -> Composed:
             composed = Composed(parts, chosen, X.shape[1], Y.shape[1])
             composed.repeat(X, Y)
+            composed.inner.predict(X[:1])  # compiles it, so that no row waits for that
             return composed
 
         tune = parts.compose_quickly if quick else parts.compose
