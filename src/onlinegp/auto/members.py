@@ -165,12 +165,10 @@ class Parts:
         if self.kernel is not None:
             found = [self._given(self.kernel, Z, T)]
         else:
-            best = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.2 * share))[0]
-            shape = _family(best)
+            quick = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.2 * share))
+            shape = _family(quick[0])
             families = (shape, Family(shape.shape, linear=True))
-            found = likely_kernels(
-                Z, T, families=families, start=best, progress=lambda share: progress(0.2 + 0.6 * share)
-            )
+            found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.2 + 0.6 * share))
             if OTHER in self.members:  # a search of its own finds another kernel, not only another shape
                 found += likely_kernels(Z, T, families=(_unlike(shape),), rows=SOME)
             progress(0.9)

@@ -104,7 +104,6 @@ def likely_kernels(
     *,
     families: Sequence[Family] = (MATERN, SMOOTH),
     rows: int = 1000,
-    start: Hyperparameters | None = None,
     seconds: float = np.inf,
     jobs: Jobs = 1,
     progress: Progress = lambda share: None,
@@ -123,8 +122,6 @@ def likely_kernels(
         A family with a linear term starts from the result without it alone, if that family comes earlier.
     rows : int
         If there are more rows, they are thinned evenly: a step of the search costs rows^3.
-    start : Hyperparameters, optional
-        Another start for the families without a linear term.
     seconds : float
         The search ends after about this time, with the best result so far. Without a limit it gives the same bytes
         each time.
@@ -146,11 +143,11 @@ def likely_kernels(
     shapes = list(dict.fromkeys(family.shape for family in families))
     groups = [[(f, order) for f, order in zip(families, orders, strict=True) if f.shape is shape] for shape in shapes]
     if jobs == 1 or len(groups) == 1:
-        plans = ((0, 1) if one else (len(STARTS), int(start is not None)) for one in alone)
-        clock = Clock(seconds, progress, total=sum(planned(starts, len(y), later) for starts, later in plans))
-        found = [_of_one_shape(group, X, y, start, clock) for group in groups]
+        total = sum(planned(0 if one else len(STARTS), len(y), int(one)) for one in alone)
+        clock = Clock(seconds, progress, total=total)
+        found = [_of_one_shape(group, X, y, clock) for group in groups]
     else:
-        found = in_parallel(_within, ((group, X, y, start, seconds) for group in groups), jobs)
+        found = in_parallel(_within, ((group, X, y, seconds) for group in groups), jobs)
     progress(1.0)
     every = {family: one for group in found for family, one in group.items()}
     return sorted((every[family] for family in dict.fromkeys(families)), key=lambda one: -one.log_likelihood)
@@ -159,20 +156,16 @@ def likely_kernels(
 Group = list[tuple[Family, NDArray[np.int64]]]  # families of one shape, each with an order of the rows
 
 
-def _within(
-    group: Group, X: Array, y: Array, start: Hyperparameters | None, seconds: float
-) -> dict[Family, Hyperparameters]:
-    return _of_one_shape(group, X, y, start, Clock(seconds))
+def _within(group: Group, X: Array, y: Array, seconds: float) -> dict[Family, Hyperparameters]:
+    return _of_one_shape(group, X, y, Clock(seconds))
 
 
-def _of_one_shape(
-    group: Group, X: Array, y: Array, start: Hyperparameters | None, clock: Clock
-) -> dict[Family, Hyperparameters]:
+def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family, Hyperparameters]:
     """Return the best of each family. A family with a linear term starts from the result without it."""
     found: dict[Family, Hyperparameters] = {}
     for family, order in group:
-        plain = found.get(Family(family.shape)) if family.linear else start
-        found[family] = _most_likely(family, plain, X, y, order, clock, alone=family.linear)
+        plain = found.get(Family(family.shape)) if family.linear else None
+        found[family] = _most_likely(family, plain, X, y, order, clock)
     return found
 
 
@@ -183,13 +176,11 @@ def _most_likely(
     y: Array,
     order: NDArray[np.int64],
     clock: Clock,
-    *,
-    alone: bool,
     quick: bool = False,
 ) -> Hyperparameters:
     """Return the result of the search, or the center of the prior if no kernel matrix can be factored.
 
-    It also starts from `plain`, which is of the same family or of one without a linear term, or from `plain` alone.
+    It starts from `plain` alone, if that is given, which is of the same family or of one without a linear term.
     """
     d = X.shape[1]
     template = family.kernel((1.0,) * d)
@@ -201,7 +192,7 @@ def _most_likely(
         if isinstance(plain.kernel, Scaled) and type(plain.kernel.kernel) is not family.shape:
             ratio = RELATIVE_LENGTH[family.shape] / RELATIVE_LENGTH[type(plain.kernel.kernel)]
             later = [_converted(later[0], ratio, template, X, y)]
-        starts = [] if alone else starts
+        starts = []
     try:
         kernel, noise = search(template, starts, X, y, later=later, order=order, clock=clock, quick=quick)
     except np.linalg.LinAlgError:
@@ -239,7 +230,7 @@ def quickly_likely_kernels(
     for i, family in enumerate(families):
         plain = [one for earlier, one in found.items() if not earlier.linear]
         best = max(plain, key=lambda one: one.log_likelihood, default=start)
-        found[family] = _most_likely(family, best, X, y, order, Clock(), alone=True, quick=True)
+        found[family] = _most_likely(family, best, X, y, order, Clock(), quick=True)
         progress((i + 1) / len(families))
     return sorted(found.values(), key=lambda one: -one.log_likelihood)
 
