@@ -141,6 +141,24 @@ def test_bad_parameters_are_named(model, message):
         model.check()
 
 
+def test_the_record_of_a_member_counts():
+    """The slow twin: recent log densities, and a fading mean over 50 rows with a limit."""
+    X, y = stream(400)
+    y[200:] = 0.5 * X[200:, 0]  # the other member is better
+    both = [("gp", ogp.KRLST(RBF(0.7), noise=0.01, budget=20)), ("line", ogp.LinearRLS(noise=0.01, forgetting=0.9))]
+    weights = ogp.run(ogp.Mixture(both, fade=0.8, lasting=10.0), X, y).predictions.weights
+    densities = np.stack([ogp.run(model, X, y).log_density for _, model in both], axis=1)
+    log_weights, record, keep, records = np.zeros(2), np.zeros(2), 0.5 ** (1 / 50), []
+    for i, row in enumerate(densities):
+        expected = np.exp(log_weights + record)
+        np.testing.assert_allclose(weights[i], expected / expected.sum(), rtol=1e-9)
+        behind = np.maximum(row - row.max(), -2.5)
+        log_weights = 0.8 * log_weights + behind
+        record = np.maximum(keep * record + (1.0 - keep) * 10.0 * behind, -12.0)
+        records.append(record)
+    assert (np.min(records, axis=0) == -12.0).all()
+
+
 def test_forged_weights_are_refused():
     model = ogp.Mixture(members()).fit(*stream(30))
     for forged in (np.array([0.0, 1.0, 0.0]), np.array([-1.0, -1.0, -2.0]), np.array([0.0, np.nan, 0.0]), np.zeros(2)):
