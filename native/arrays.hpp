@@ -34,6 +34,7 @@ inline void check_index(FleetEngine& fleet, int64_t i) {
 }
 
 Program program_of(nb::handle instructions);                       // from onlinegp.engine.program
+Plan plan_of(nb::handle plan);                                     // from onlinegp.engine.plan; in bindings_tree.cpp
 Recipe recipe_of(nb::handle parts);                                // from onlinegp.engine.recipe; in bindings.cpp
 [[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // rows learned, of all rows; in bindings.cpp
 

@@ -18,7 +18,7 @@ static SharedLeaf shared_leaf(nb::handle core) {
     return {&tree.leaf()->learner(), &tree.lock()};
 }
 
-static Plan plan_of(nb::handle from) {
+Plan plan_of(nb::handle from) {
     Plan plan;
     plan.kind = nb::cast<std::string>(from.attr("kind"));
     plan.features = nb::cast<int>(from.attr("learner").attr("features"));
@@ -293,6 +293,14 @@ static bool load(TreeEngine& tree, nb::dict in, int64_t expected) {
     return true;
 }
 
+static Doubles snapshot(TreeEngine& tree) {
+    const HeldTree held(tree, Use::Read);
+    const Snapshot contents(tree.root());
+    Doubles out = fresh<double>({contents.numbers().size()});
+    std::copy(contents.numbers().begin(), contents.numbers().end(), out.data());
+    return out;
+}
+
 void bind_tree(nb::module_& m) {
     nb::class_<TreeEngine>(m, "Tree")
         .def(
@@ -315,6 +323,7 @@ void bind_tree(nb::module_& m) {
         .def("run_decisions", run_decisions, "X"_a, "Y"_a)
         .def("kernel_rows", kernel_rows, "X"_a)
         .def("dump", dump)
+        .def("snapshot", snapshot)
         .def("load", load, "contents"_a, "expected"_a = -1);
 }
 

@@ -1,10 +1,12 @@
 // The Python module: fleets of trees.
+#include "make.hpp"
 #include "predicted_rows.hpp"
 
 using namespace nanobind::literals;
 
 namespace onlinegp {
 
+using Row = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Trees by number, with the objects that keep them alive and the rows that each had learned before it was added
@@ -16,6 +18,9 @@ struct Trees {
         int64_t before = 0;
     };
     std::vector<Place> places;
+    // What new trees are made from: with leaves of their own, and contents before the first row
+    Plan plan;
+    Snapshot fresh;
 };
 
 static bool put_tree(Trees& trees, int64_t i, nb::object tree, nb::object plan, int64_t before) {
@@ -29,6 +34,23 @@ static bool put_tree(Trees& trees, int64_t i, nb::object tree, nb::object plan, 
     Trees::Place gone =
         std::exchange(trees.places[size_t(i)], there ? Trees::Place{tree, plan, before} : Trees::Place{});
     return there;
+}
+
+static void set_new(Trees& trees, nb::handle plan, Row fresh) {
+    const Held held(trees.fleet.lock, Use::Change);
+    trees.plan = plan_of(plan);
+    trees.fresh = Snapshot(Vector(fresh.data(), fresh.data() + fresh.size()));
+}
+
+static bool start_tree(Trees& trees, int64_t i) {
+    auto tree = std::make_unique<TreeEngine>(make(trees.plan));
+    trees.fresh.load(tree->root());
+    return put_tree(trees, i, nb::cast(tree.release(), nb::rv_policy::take_ownership), nb::none(), 0);
+}
+
+static nb::object tree_of(Trees& trees, int64_t i) {
+    const bool there = 0 <= i && i < int64_t(trees.places.size()) && trees.places[size_t(i)].tree.is_valid();
+    return there ? trees.places[size_t(i)].tree : nb::none();
 }
 
 static void check_events(Trees& trees, const Indices& who, const Matrix& X) {
@@ -106,6 +128,9 @@ static nb::ndarray<nb::numpy, bool> learned(Trees& trees, size_t n) {
 void bind_tree_fleet(nb::module_& m) {
     nb::class_<Trees>(m, "Trees")
         .def(nb::init<int, int>(), "features"_a, "outputs"_a)
+        .def("set_new", set_new, "plan"_a, "fresh"_a)
+        .def("start", start_tree, "member"_a)
+        .def("tree", tree_of, "member"_a)
         .def("put", put_tree, "member"_a, "tree"_a.none(), "plan"_a.none(), "before"_a)
         .def("seen", seen, "which"_a)
         .def("learn", learn_events, "which"_a, "X"_a, "Y"_a, "threads"_a)

@@ -30,8 +30,8 @@ static FadingWeightsRule weights_rule(const Plan& plan) {
 static GateRule gate_rule(const Plan& plan) {
     return {plan.number("gate"), plan.number("usual_keep"), plan.number("largest")};
 }
-static Units units(const Plan& plan, const char* center, const char* scale) {
-    return {joined(plan.vector(center), plan.vector(scale)), plan.number("limit")};
+static Scaled::Rule scaled_rule(const Plan& plan) {
+    return {plan.count("rows"), plan.number("x_given") != 0, plan.number("y_given") != 0, plan.number("limit")};
 }
 static StretchRule stretch_rule(const Plan& plan) {
     const Vector& c = plan.vector("rule");
@@ -83,9 +83,7 @@ class Maker {
         }
         if (inside.empty()) return own_leaf(plan);
         Owned one = std::move(inside.at(0));
-        if (kind == "scaled")
-            return sized<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"),
-                                 units(plan, "y_center", "y_scale"));
+        if (kind == "scaled") return sized<Scaled>(d, std::move(one), scaled_rule(plan), plan.vector("fresh"));
         if (kind == "lagged")
             return sized<Lagged>(d, std::move(one), plan.vector("lags"), plan.vector("sizes"),
                                  int64_t(plan.number("horizon")));

@@ -265,6 +265,51 @@ inline std::vector<Node*> nodes_of(Node& root) {
     return all.nodes;
 }
 
+// The contents of a tree, also of leaves that it shares, as a list of numbers
+class Snapshot {
+  public:
+    explicit Snapshot(Vector numbers = {}) : numbers_(std::move(numbers)) {}
+    explicit Snapshot(Node& root) { Numbers(Visitor::Purpose::Save, numbers_).node("", root); }
+    bool empty() const { return numbers_.empty(); }
+    void load(Node& root) { Numbers(Visitor::Purpose::Load, numbers_).node("", root); }
+    const Vector& numbers() const { return numbers_; }
+
+  private:
+    class Numbers final : public Visitor {
+      public:
+        Numbers(Purpose purpose, Vector& numbers) : Visitor(purpose), numbers_(numbers) {}
+        void integer(const std::string&, int64_t& value) override { exchange(value); }
+        void number(const std::string&, double& value) override { exchange(value); }
+        int64_t array(const std::string&, Vector& values, const Shape& shape) override { return all(values, shape); }
+        int64_t integers(const std::string&, std::vector<int64_t>& values, const Shape& shape) override {
+            return all(values, shape);
+        }
+        void node(const std::string&, Node& one) override {
+            if (Leaf* leaf = dynamic_cast<Leaf*>(&one))
+                leaf->learner().fields(*this);
+            else
+                one.fields(*this);
+        }
+
+      private:
+        template <class T> void exchange(T& value) {
+            if (saves()) numbers_.push_back(double(value));
+            if (loads()) value = T(numbers_[at_++]);
+        }
+        template <class T> int64_t all(std::vector<T>& values, const Shape& shape) {
+            int64_t count = int64_t(values.size()), first = shape.empty() ? count : shape[0];
+            exchange(count);
+            exchange(first);
+            values.resize(size_t(count));
+            for (T& value : values) exchange(value);
+            return first;
+        }
+        Vector& numbers_;
+        size_t at_ = 0;
+    };
+    Vector numbers_;
+};
+
 inline Workspace::Workspace(Node& root) {
     for (const Node* one : nodes_of(root)) slots.emplace_back(*one);
 }

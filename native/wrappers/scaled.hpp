@@ -1,90 +1,248 @@
-// Standardized x and y, with scales that no longer change: the twin of ScaledLearner in
-// onlinegp.models.combined.scaled.
+// Standardized x and y: the twin of ScaledLearner in onlinegp.models.combined.scaled.
 #pragma once
 #include "tree.hpp"
+#include "wrappers/standardize.hpp"
 
 namespace onlinegp {
 
-// Columns in other units: (x - center) / scale
-struct Units {
-    Vector numbers;  // centers, then scales
-    double limit;    // the largest magnitude that the model inside can square
+constexpr int64_t MIN_SCALE_ROWS = 5;  // rows before the scales are first estimated
 
-    const double* center() const { return numbers.data(); }
-    const double* scale() const { return numbers.data() + numbers.size() / 2; }
-    void operator()(int64_t n, const double* from, double* to) const {
-        const size_t width = numbers.size() / 2;
-        const double *c = center(), *s = scale();
-        for (int64_t i = 0; i < n; i++, from += width, to += width)
-            for (size_t j = 0; j < width; j++) {
-                const double z = (from[j] - c[j]) / s[j];
-                to[j] = std::max(std::min(z, limit), -limit);
-            }
-    }
-};
-
+// Scales that are not given are learned from the first rows. Whenever they are estimated again, the node inside learns
+// these rows from scratch.
 class Scaled final : public Outer {
   public:
-    Scaled(int d, Owned inside, Units x, Units y)
-        : Outer(d, std::move(inside), {}), x_(std::move(x)), y_(std::move(y)) {}
+    struct Rule {
+        int64_t rows;           // that the scales are learned from
+        bool x_given, y_given;  // whether the scales of x and of y are given
+        double limit;           // the largest magnitude that the node inside can square
+    };
+    // `fresh` has the contents of the node inside before its first row; if it is empty, they are the current ones
+    Scaled(int d, Owned inside, const Rule& rule, const Vector& fresh)
+        : Outer(d, std::move(inside), {}), rule_(rule), units_(size_t(2 * (d + p))), early_(new Early(p)) {
+        early_->fresh = Snapshot(fresh);
+    }
 
     void predict_next(const double* x, Workspace& w) override {
         inner->predict_next(inputs(1, x, w), w);
         change(0, w);
     }
-    void learn_next(const double*, const double* y, Workspace& w) override {
-        inner->learn_next(slot(w).inputs.data(), targets(1, y, w), w);
+    void learn_next(const double* x, const double* y, Workspace& w) override {
+        const bool keeps = early_ && !early_->fixed;
+        if (early_ && early_->fixed) scale_by_first_deviation(y);
+        if (!keeps || kept() >= first_rows()) inner->learn_next(slot(w).inputs.data(), targets(1, y, w), w);
+        if (keeps) keep(1, x, y, w);
     }
     void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
-        inner->run(n, inputs(n, X, w), targets(n, Y, w), w);
         predicted(w).resize(n);
-        slot(w).sizes = inner->slot(w).sizes;
-        for (int64_t i = 0; i < n; i++) change(i, w);
+        std::vector<int64_t>& sizes = slot(w).sizes;
+        sizes.resize(size_t(n));
+        for (int64_t begin = 0, rows; begin < n; begin += rows) {
+            const double *x = X + begin * d, *y = Y + begin * p;
+            rows = rows_of_one_scale(n - begin, y);
+            if (early_ && rows == 1) {
+                inner->predict_next(inputs(1, x, w), w);
+                convert(0, begin, w);
+                learn_next(x, y, w);
+                sizes[size_t(begin)] = inner->size();
+                continue;
+            }
+            inner->run(rows, inputs(rows, x, w), targets(rows, y, w), w);
+            for (int64_t i = 0; i < rows; i++) convert(i, begin + i, w);
+            std::copy_n(inner->slot(w).sizes.begin(), rows, sizes.begin() + begin);
+            if (early_ && !early_->fixed) {
+                keep(rows, x, y, w);
+                sizes[size_t(begin + rows - 1)] = inner->size();
+            }
+        }
     }
     void learn(int64_t n, const double* X, const double* Y, Workspace& w) override {
+        if (early_) return run(n, X, Y, w);
         inner->learn(n, inputs(n, X, w), targets(n, Y, w), w);
     }
     void reserve(int64_t rows, Workspace& w) override {
-        Outer::reserve(rows, w);
-        slot(w).inputs.reserve(size_t(rows * inner->d));
+        const int64_t most = kept() + rows;  // the rows that are kept may be learned again
+        Outer::reserve(most, w);
+        slot(w).inputs.reserve(size_t(most * inner->d));
+        if (!early_ || early_->fixed) return;
+        if (early_->fresh.empty()) early_->fresh = Snapshot(*inner);
+        const int64_t room = std::max(due(), std::min(most, rule_.rows));
+        early_->X.reserve(size_t(room * d));
+        early_->Y.reserve(size_t(room * p));
+        if (early_->behind) start_again(w);
     }
-    bool only_stores() const override { return inner->only_stores(); }
+    bool only_stores() const override { return !early_ && inner->only_stores(); }
     void predict(int64_t n, const double* X, Workspace& w) const override { Outer::predict(n, inputs(n, X, w), w); }
-    void fields(Visitor& visit) override { visit.node("model", *inner); }
+
+    // varies: 1 for each output whose scale is known, else 0; x, y: the rows that are kept; fixed: whether no more rows
+    // are kept
+    void fields(Visitor& visit) override {
+        if (!visit.looks()) {
+            if (visit.loads() && !early_) early_ = std::make_unique<Early>(p);
+            Early final_one(p);
+            Early& early = early_ ? *early_ : final_one;
+            Vector fixed{double(early.fixed)};
+            const int64_t length = visit.loads() ? FREE : kept();
+            const std::pair<const char*, int> columns[] = {
+                {"x_center", d}, {"x_scale", d}, {"y_center", p}, {"y_scale", p}};
+            double* at = units_.data();
+            for (const auto& [name, width] : columns) {
+                Vector values(at, at + width);
+                visit.array(name, values);
+                if (visit.loads()) std::copy(values.begin(), values.end(), at);
+                at += width;
+            }
+            visit.array("varies", early.varies);
+            visit.array("x", early.X, {length, d});
+            visit.array("y", early.Y, {length, p});
+            visit.array("fixed", fixed);
+            early.fixed = fixed[0] != 0;
+            if (visit.loads()) drop_early_if_final();
+        }
+        visit.node("model", *inner);
+    }
     void lines(Lines& needed) const override {
         Node::lines(needed);
-        for (const Units* units : {&x_, &y_}) needed.add(units->numbers.data(), units->numbers.size() * sizeof(double));
+        needed.add(units_.data(), units_.size() * sizeof(double));
     }
 
   private:
+    // Until the scales are final
+    struct Early {
+        explicit Early(int p) : varies(size_t(p), 1.0) {}
+        bool fixed = true;    // whether rows are no longer kept
+        bool behind = false;  // whether memory ran out before the node inside had learned the kept rows again
+        Vector X, Y, varies;
+        Snapshot fresh;
+    };
+
+    // Rows that are kept
+
+    int64_t kept() const { return early_ ? int64_t(early_->Y.size()) / p : 0; }
+    int64_t first_rows() const { return std::min(MIN_SCALE_ROWS, rule_.rows); }
+    // The number of rows at which the scales are next estimated: 1, ..., 5, 10, 20, ..., `rows`
+    int64_t due() const {
+        int64_t n = std::min(MIN_SCALE_ROWS, kept() + 1);
+        while (n <= kept()) n *= 2;
+        return std::min(n, rule_.rows);
+    }
+    // How many of the next rows share their scales, at least one. A scale may change in the last of them.
+    int64_t rows_of_one_scale(int64_t n, const double* Y) const {
+        if (!early_) return n;
+        if (!early_->fixed) return std::min(n, due() - kept());
+        int64_t rows = 0;
+        while (rows < n && !first_deviation(Y + rows * p)) rows++;
+        return std::max<int64_t>(1, rows);
+    }
+    void keep(int64_t n, const double* X, const double* Y, Workspace& w) {
+        const bool last = kept() + n == due();
+        early_->X.insert(early_->X.end(), X, X + n * d);
+        early_->Y.insert(early_->Y.end(), Y, Y + n * p);
+        if (!last) return;
+        estimate();
+        if (kept() < first_rows()) return;
+        try {
+            start_again(w);
+        } catch (const std::bad_alloc&) {  // `reserve` tries again before the next row
+        }
+    }
+    void estimate() {
+        for (int j = 0; j < d && !rule_.x_given; j++) {
+            const ColumnMoments column = column_moments(early_->X.data() + j, kept(), d);
+            units_[size_t(j)] = column.center;
+            units_[size_t(d + j)] = column.varies ? column.std : 1;
+        }
+        for (int o = 0; o < p && !rule_.y_given; o++) {
+            const ColumnMoments column = column_moments(early_->Y.data() + o, kept(), p);
+            y_center()[o] = column.center;
+            y_scale()[o] = column.varies ? column.std : own_size(column.center);
+            early_->varies[size_t(o)] = column.varies;
+        }
+    }
+    // Let the node inside learn the kept rows from scratch
+    void start_again(Workspace& w) {
+        const int64_t n = kept();
+        early_->behind = true;
+        early_->fresh.load(*inner);
+        inner->reserve(n, w);
+        inner->learn(n, inputs(n, early_->X.data(), w), targets(n, early_->Y.data(), w), w);
+        early_->behind = false;
+        if (n < rule_.rows) return;
+        early_->fixed = true;
+        early_->X = early_->Y = Vector();
+        drop_early_if_final();
+    }
+    void drop_early_if_final() {
+        if (early_->fixed && *std::min_element(early_->varies.begin(), early_->varies.end()) > 0) early_.reset();
+    }
+
+    // Outputs that were constant so far. They were learned as zero, which is zero on any scale.
+
+    bool first_deviation(const double* y) const {
+        for (int o = 0; o < p; o++)
+            if (!early_->varies[size_t(o)] && deviates(y[o], y_center()[o])) return true;
+        return false;
+    }
+    void scale_by_first_deviation(const double* y) {
+        for (int o = 0; o < p; o++) {
+            if (early_->varies[size_t(o)] || !deviates(y[o], y_center()[o])) continue;
+            y_scale()[o] = std::fabs(y[o] - y_center()[o]);
+            early_->varies[size_t(o)] = 1;
+        }
+        drop_early_if_final();
+    }
+
+    // Units
+
+    double* y_center() { return units_.data() + 2 * d; }
+    double* y_scale() { return y_center() + p; }
+    const double* y_center() const { return units_.data() + 2 * d; }
+    const double* y_scale() const { return y_center() + p; }
+
     const double* inputs(int64_t n, const double* X, Workspace& w) const {
-        Vector& Z = slot(w).inputs;
-        Z.resize(std::max(Z.size(), size_t(n * d)));
-        x_(n, X, Z.data());
-        return Z.data();
+        return standardized(n, d, X, units_.data(), slot(w).inputs);
     }
     const double* targets(int64_t n, const double* Y, Workspace& w) const {
-        Vector& T = slot(w).targets;
-        T.resize(std::max(T.size(), size_t(n * p)));
-        y_(n, Y, T.data());
-        return T.data();
+        return standardized(n, p, Y, y_center(), slot(w).targets);
     }
-    void change(int64_t i, Workspace& w) const override {
-        Predictions &in = inner->predicted(w), &out = predicted(w);
-        for (int o = 0; o < p; o++) {
-            const Components from = in(i, o), to = out(i, o);
-            const double center = y_.center()[o], scale = y_.scale()[o];
-            for (int64_t k = 0; k < kinds.count(); k++) {
-                to.weight[k] = from.weight[k];
-                to.mean[k] = center + scale * from.mean[k];
-                to.scale[k] = scale * from.scale[k];
+    // (values - center) / scale, within the limit; `units` has the centers, then the scales
+    const double* standardized(int64_t n, int width, const double* values, const double* units, Vector& out) const {
+        out.resize(std::max(out.size(), size_t(n * width)));
+        for (int64_t i = 0; i < n; i++)
+            for (int j = 0; j < width; j++) {
+                const double z = (values[i * width + j] - units[j]) / units[width + j];
+                out[size_t(i * width + j)] = std::max(std::min(z, rule_.limit), -rule_.limit);
             }
-            out.stretch(i, o) = in.stretch(i, o);
+        return out.data();
+    }
+    void change(int64_t i, Workspace& w) const override { convert(i, i, w); }
+    // From row `from` of the node inside to its own row `to`, in the units of the data
+    void convert(int64_t from, int64_t to, Workspace& w) const {
+        Predictions &in = inner->predicted(w), &out = predicted(w);
+        const bool blank = early_ && !early_->fixed && !rule_.y_given && kept() < first_rows();
+        for (int o = 0; o < p; o++) {
+            const Components source = in(from, o), copy = out(to, o);
+            double center = y_center()[o], scale = y_scale()[o];
+            if (blank) like_so_far(in.moments(from, o), o, center, scale);
+            for (int64_t k = 0; k < kinds.count(); k++) {
+                copy.weight[k] = source.weight[k];
+                copy.mean[k] = center + scale * source.mean[k];
+                copy.scale[k] = scale * source.scale[k];
+            }
+            out.stretch(to, o) = in.stretch(from, o);
         }
+    }
+    // The units in which a prior has the mean and the spread of the values so far
+    void like_so_far(const Moments& prior, int o, double& center, double& scale) const {
+        if (kept() == 0) return;
+        const ColumnMoments column = column_moments(early_->Y.data() + o, kept(), p);
+        scale = next_spread(column, kept()) / std::max(prior.std, TINY);
+        center = column.center - scale * prior.mean;
     }
     void update(int64_t, const double*, Workspace&) override {}
 
-    const Units x_, y_;
+    const Rule rule_;
+    Vector units_;                  // centers of x, scales of x, centers of y, scales of y
+    std::unique_ptr<Early> early_;  // null once the scales are final
 };
 
 }  // namespace onlinegp

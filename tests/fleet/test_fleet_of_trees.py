@@ -9,7 +9,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.engine import available
 from onlinegp.kernels import RBF
-from onlinegp.models.combined.scaled import ScaledLearner
+from onlinegp.models.combined.lagged_learner import LaggedLearner
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 
@@ -61,7 +61,7 @@ def are_trees(fleet):
 @every
 @pytest.mark.parametrize("outputs", [None, 2])
 def test_one_event_per_key_and_call_with_keys_at_all_stages(name, outputs):
-    """A new key joins every third call, so that some still look for their scales while others have found them."""
+    """A new key joins every third call. With lags, some keys are not compiled trees yet while others are."""
     fleet, alone, stages = ogp.Fleet(MODELS[name]), {}, set()
     for call in range(45):
         keys = list(range(1 + call // 3))
@@ -71,7 +71,7 @@ def test_one_event_per_key_and_call_with_keys_at_all_stages(name, outputs):
         for i in keys:
             model = alone.setdefault(i, copy.deepcopy(MODELS[name]))
             assert_same(trace, model.run(X[[i]], y[[i]]), slice(i, i + 1))
-    assert (False, True) in stages
+    assert stages == ({(False, False), (False, True)} if name == "lagged" else {(True, True)})
     X, _ = events(len(keys), seed=99)
     np.testing.assert_array_equal(fleet.predict(keys, X), np.stack([alone[i].predict(X[[i]])[0] for i in keys]))
     for i in keys:
@@ -116,6 +116,30 @@ def test_what_was_skipped_or_loaded_is_not_forgotten(tmp_path):
     assert_same_contents(fleet["b"], alone)
 
 
+@pytest.mark.parametrize("rows", [0, 3, 7, 30])
+def test_a_key_without_a_python_object_is_read_when_it_is_asked_for(rows):
+    """Keys are copied, skipped and replaced in the middle of learning their scales."""
+    model, keys = MODELS["mixture"], ["a", "b"]
+    fleet, alone, other = ogp.Fleet(model), copy.deepcopy(model), copy.deepcopy(model)
+    for i in range(rows):
+        fleet.learn(keys, *events(2, seed=i))
+        alone.partial_fit(*(one[:1] for one in events(2, seed=i)))
+        other.partial_fit(*(one[1:] for one in events(2, seed=i)))
+    if rows:
+        assert all(learner is None for learner in fleet._home.members._members)
+        assert_same_contents(fleet["b"], other)
+        assert_same_contents(fleet["a"], alone)
+        fleet = ogp.Fleet.from_bytes(fleet.to_bytes())
+        fleet.skip(["a"], events(1)[0])
+    fleet["b"] = other.partial_fit(*events(4, seed=98))
+    for i in range(40):
+        X, y = events(2, seed=100 + i)
+        assert_same(fleet.run(["a"], X[:1], y[:1]), alone.run(X[:1], y[:1]))
+        assert_same(fleet.run(["b"], X[1:], y[1:]), other.run(X[1:], y[1:]))
+    assert_same_contents(fleet["a"], alone)
+    assert_same_contents(fleet["b"], other)
+
+
 def test_a_store_that_holds_more_keys_than_memory(tmp_path):
     model, keys = MODELS["scaled"], list(range(12))
     memory = ogp.Fleet(model)
@@ -155,7 +179,7 @@ def test_an_interrupted_call_learns_each_event_wholly_or_not(call, threads):
 
 
 def test_an_exception_says_what_was_learned_of_keys_at_all_stages(monkeypatch):
-    model, run = MODELS["scaled"], ScaledLearner.run
+    model, run = MODELS["lagged"], LaggedLearner.run
     fleet = ogp.Fleet(model).learn(30 * ["a", "b"], *events(60)).learn(["c", "d"], *events(2))
     keys, (X, y) = ["a", "c", "b", "d", "c", "a", "d"], events(7, seed=1)
 
@@ -165,7 +189,7 @@ def test_an_exception_says_what_was_learned_of_keys_at_all_stages(monkeypatch):
             raise KeyboardInterrupt
         return run(self, X, Y)
 
-    monkeypatch.setattr(ScaledLearner, "run", fails_the_second_time)
+    monkeypatch.setattr(LaggedLearner, "run", fails_the_second_time)
     with pytest.raises(KeyboardInterrupt) as caught:
         fleet.run(keys, X, y)
     monkeypatch.undo()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,13 @@ def readable(learner: Any) -> Any:
     return learner.readable() if isinstance(learner, Compiled) else learner
 
 
+def snapshot(learner: Any) -> Array:
+    """Return the contents of a learner with a compiled twin as numbers, in the order of the twin."""
+    one = learner if isinstance(learner, Compiled) else CompiledTree(learner)
+    numbers: Array = one._working().snapshot()
+    return numbers
+
+
 def outer(learner: Any) -> Any:
     """Return the readable learners of a compiled tree, around the same leaves. A leaf is returned unchanged."""
     return learner.reference if isinstance(learner, CompiledTree) else learner
@@ -50,9 +58,8 @@ def outer(learner: Any) -> Any:
 class CompiledTree(Compiled):
     """A readable tree of learners and its compiled twin, which works on the same leaves.
 
-    The readable learners do rare work, such as estimating scales from the first rows or collecting the first lags. The
-    twin runs at all other rows. Only the rows decide which of them runs, so results do not depend on how rows are split
-    into calls.
+    The readable learners do rare work, such as collecting the first lags. The twin runs at all other rows. Only the
+    rows decide which of them runs, so results do not depend on how rows are split into calls.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -64,17 +71,15 @@ class CompiledTree(Compiled):
     def _begin(self) -> None:
         """Continue from the readable learners. The twin is made when it is needed, because it may take memory."""
         self._use(None)
-        self.atomic = not any(steady_after(one, None) for one in nodes(self._learner))
+        self.atomic = not any(map(steady_after, nodes(self._learner)))
 
     def _start(self) -> Any:
         """Make the compiled twin, which continues from the readable learners."""
         plan = plan_of(self._learner)
         assert plan is not None
         core = native().Tree(plan)
-        arrays = [(f"{path}{name}", array) for path, one in plan.walk() for name, array in one.fields.items()]
-        core.load({path: array.ravel() for path, array in arrays})
-        self._plan, self._arrays, self._before = plan, arrays, self._learner.seen
-        self._counting = [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
+        core.load({path: np.array(array, dtype=np.float64) for path, array in _arrays(plan)})
+        self._plan, self._before, self._counted = plan, self._learner.seen, _counts(plan)
         self._kinds = Kinds(tuple(core.degrees), any(one.kind == "conformal" for _, one in plan.walk()))
         self._filled = 0  # rows of the twin that the readable learners have
         self._use(core)
@@ -87,6 +92,20 @@ class CompiledTree(Compiled):
         return (
             None if any(getattr(one, "detector", None) is not None for one in nodes(self._learner)) else super().tree()
         )
+
+    def own_plan(self) -> Plan | None:
+        plan = plan_of(self._learner)
+        return None if plan is None or any(one.kind == "shared rows" for _, one in plan.walk()) else _with_leaves(plan)
+
+    def continue_from(self, core: Any) -> None:
+        contents, rows = core.dump()
+        plan = plan_of(self._learner)
+        assert plan is not None
+        self._fill(_arrays(plan), contents, [(learner, rows) for learner, _ in _counts(plan)])
+        for path, one in plan.walk():
+            if one.core is not None:
+                one.core.load({name[len(path) :]: contents[name] for name in contents if name.startswith(path)})
+        self._begin()
 
     @property
     def reference(self) -> Any:
@@ -108,13 +127,21 @@ class CompiledTree(Compiled):
         """Copy what the twin has learned to the readable learners, unless another thread has done so."""
         contents, rows = core.dump()
         with self._filling:
-            if core is not self._core or rows <= self._filled:
-                return
-            for path, array in self._arrays:
-                array[...] = contents[path].reshape(array.shape)
-            for learner, before in self._counting:
-                learner.seen = before + rows
-            self._filled = rows
+            if core is self._core and rows > self._filled and self._plan is not None:
+                self._fill(_arrays(self._plan), contents, [(one, before + rows) for one, before in self._counted])
+                self._filled = rows
+
+    def _fill(self, arrays: Iterable[tuple[str, Array]], contents: Contents, counts: Iterable[tuple[Any, int]]) -> None:
+        """Set the arrays of the readable learners to the contents of a twin, and the rows that they have learned."""
+        for path, array in arrays:
+            if array.size != contents[path].size:  # the rows that are kept, for example
+                array.resize(contents[path].shape, refcheck=False)
+            array[...] = contents[path].reshape(array.shape)
+        for learner, seen in counts:
+            learner.seen = seen
+        for one in nodes(self._learner):
+            if counted := getattr(one, "counted", None):
+                counted()
 
     @property
     def size(self) -> int:
@@ -146,7 +173,7 @@ class CompiledTree(Compiled):
         done = 0
         self._attend()
         while not self.atomic and done < len(X):
-            part = slice(done, done + self._next(Y[done:]))
+            part = slice(done, done + self._next(len(X) - done))
             self._learner.learn(X[part], Y[part])
             self._begin()
             done = part.stop
@@ -160,7 +187,7 @@ class CompiledTree(Compiled):
         done, parts, sizes = 0, [], []
         self._attend()
         while not self.atomic and done < len(X):
-            part = slice(done, done + self._next(Y[done:]))
+            part = slice(done, done + self._next(len(X) - done))
             predictions, size = self._learner.run(X[part], Y[part])
             self._begin()
             parts.append(predictions)
@@ -228,11 +255,27 @@ class CompiledTree(Compiled):
             if core is self._core:
                 core.resting = before
 
-    def _next(self, Y: Array) -> int:
-        """Return the number of rows after which the compiled twin may be able to continue, at least one."""
-        inside = [steady_after(one, None) for one in nodes(self._learner)[1:]]
-        waiting = [after for after in (steady_after(self._learner, Y), *inside) if after]
-        return max(1, min(len(Y), *waiting))
+    def _next(self, rows: int) -> int:
+        """Return how many of the next rows to learn before the compiled twin may be able to continue, at least one."""
+        return min(rows, *filter(None, map(steady_after, nodes(self._learner))))
+
+
+def _arrays(plan: Plan) -> list[tuple[str, Array]]:
+    """Return the arrays of all readable learners with their paths."""
+    return [(f"{path}{name}", array) for path, one in plan.walk() for name, array in one.fields.items()]
+
+
+def _counts(plan: Plan) -> list[tuple[Any, int]]:
+    """Return the readable learners that count rows, each with its count."""
+    return [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
+
+
+def _with_leaves(plan: Plan) -> Plan:
+    """Return a plan with the plans of its leaves instead of shared leaves."""
+    if plan.kind == "leaf":
+        own: Plan = plan.learner.own_plan()
+        return own
+    return replace(plan, inside={name: _with_leaves(one) for name, one in plan.inside.items()})
 
 
 def nodes(learner: Any) -> list[Any]:
@@ -241,10 +284,7 @@ def nodes(learner: Any) -> list[Any]:
     return [learner, *(node for one in inside() for node in nodes(one))] if inside is not None else [learner]
 
 
-def steady_after(learner: Any, Y: Array | None) -> int:
-    """Return the number of rows after which a learner may have no rare work; zero if it has none now.
-
-    Y are the next targets, None if they are not known.
-    """
+def steady_after(learner: Any) -> int:
+    """Return the number of rows after which a learner may have no rare work; zero if it has none now."""
     after = getattr(learner, "steady_after", None)
-    return 0 if after is None else after(Y)
+    return 0 if after is None else after()

@@ -102,6 +102,15 @@ class Compiled:
         """Return the tree for a fleet, if the compiled learner can run all further rows."""
         return Tree(self._working(), self._plan, self._before, self._kinds) if self.atomic else None
 
+    def own_plan(self) -> Plan | None:
+        """Return the plan of a compiled tree that shares no leaf with other trees; None if there is none."""
+        plan: Plan = self.reference.leaf_plan()
+        return plan
+
+    def continue_from(self, core: Any) -> None:
+        """Continue from a compiled tree that was made from `own_plan`."""
+        self._working().load(core.dump()[0])
+
     @property
     def size(self) -> int:
         loaded, core = self._loaded, self._core

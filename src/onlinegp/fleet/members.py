@@ -100,33 +100,39 @@ def start_members(model: OnlineRegressor, features: int, outputs: int) -> Member
 
 
 class LearnerMembers:
-    """One learner per member. One call runs the events of all members that are compiled trees."""
+    """One learner per member. One call runs the events of all members that are compiled trees.
+
+    A new member is a compiled tree from its first row, if its model has one. It has no Python object: a single learner
+    reads it for all of them.
+    """
 
     remembers = True
 
     def __init__(self, start: Callable[[], Learner]) -> None:
         self._start = start
-        self._members = [start()]
-        self.features, self.outputs = self._members[0].features, self._members[0].outputs
+        self._reader = start()
+        self.features, self.outputs = self._reader.features, self._reader.outputs
+        self._members: list[Learner | None] = [None]  # None: it has learned nothing, or is only a compiled tree
         self._trees: Any = None  # created with the first compiled tree
         self._is_tree = np.zeros(1, dtype=bool)
         self._kinds: Any = None  # of the predictions of trees
+        self._starts_trees: bool | None = None  # None: not known yet
         self.largest = np.zeros(1)
-        self.schemas = Schemas(self._members[0])
+        self.schemas = Schemas(self._reader)
 
     def grow(self, count: int) -> None:
-        while len(self._members) < count:
-            self._members.append(self._start())
+        self._members += [None] * (count - len(self._members))
         self._is_tree, self.largest = _longer(self._is_tree, count), _longer(self.largest, count)
 
     def clear(self, member: int) -> None:
-        self._replace(member, self._start())
+        self._replace(member, None)
         self.largest[member] = 0.0
 
     def seen(self, which: Which) -> Which:
         seen = np.full(len(which), -1) if self._trees is None else self._trees.seen(which)
         for i in np.flatnonzero(seen < 0).tolist():
-            seen[i] = self._members[which[i]].seen
+            learner = self._members[which[i]]
+            seen[i] = 0 if learner is None else learner.seen
         return seen
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
@@ -146,7 +152,7 @@ class LearnerMembers:
 
     def skip(self, which: Which, X: Array, threads: int) -> Predictions:
         for member in np.unique(which).tolist():
-            self._leave_tree(member)
+            self._replace(member, self._learner(member, self._start))
         answers = self._answers("skip", which, (X,), threads)
         return in_order([answer for _, answer in answers], [rows for rows, _ in answers])
 
@@ -161,7 +167,7 @@ class LearnerMembers:
         try:
             others = np.flatnonzero(~trees)
             for member, some in _by_member(which[others]) if len(others) else ():
-                rows, learner = others[some], self._members[member]
+                rows, learner = others[some], self._learner(member, self._start)
                 before = learner.seen
                 try:
                     mine = tuple(array[rows] for array in arrays)
@@ -193,21 +199,44 @@ class LearnerMembers:
         return trees
 
     def _becomes_tree(self, member: int) -> bool:
-        tree = getattr(self._members[member], "tree", lambda: None)()
+        learner = self._members[member]
+        if learner is None:
+            if self._starts_trees is None:
+                self._starts_trees = self._can_start_trees()
+            if self._starts_trees and self._trees.start(member):
+                return True
+            learner = self._members[member] = self._start()
+        tree = getattr(learner, "tree", lambda: None)()
         if tree is None:
             return False
         if self._trees is None:
             self._trees, self._kinds = native().Trees(self.features, self.outputs), tree.kinds
         return tree.kinds == self._kinds and self._trees.put(member, tree.core, tree.plan, tree.before)
 
-    def _leave_tree(self, member: int) -> None:
-        """Run a member by its own learner again, which may not be a compiled tree any more."""
+    def _can_start_trees(self) -> bool:
+        """Whether new members are compiled trees. If so, tell the compiled fleet how they start."""
+        tree = getattr(self._reader, "tree", lambda: None)()
+        if tree is None or (plan := self._reader.own_plan()) is None:  # type: ignore[attr-defined]
+            return False
+        if self._trees is None:
+            self._trees, self._kinds = native().Trees(self.features, self.outputs), tree.kinds
+        self._trees.set_new(plan, tree.core.snapshot())
+        return True
+
+    def _learner(self, member: int, start: Callable[[], Learner]) -> Learner:
+        """Return the learner of a member. That of a compiled tree without one is made by `start`."""
+        learner = self._members[member]
+        core = self._trees.tree(member) if learner is None and self._trees is not None else None
+        if core is not None:
+            learner = start()
+            learner.continue_from(core)  # type: ignore[attr-defined]
+        return self._start() if learner is None else learner
+
+    def _replace(self, member: int, learner: Learner | None) -> None:
+        """Run a member by another learner, which may not be a compiled tree. None starts it from scratch."""
         self._is_tree[member] = False
         if self._trees is not None:
             self._trees.put(member, None, None, 0)
-
-    def _replace(self, member: int, learner: Learner) -> None:
-        self._leave_tree(member)
         self._members[member] = learner
 
     def _predictions(self, answer: Any) -> Predictions:
@@ -219,8 +248,7 @@ class LearnerMembers:
     def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
         about, records = {"features": self.features, "outputs": self.outputs, "single": single}, []
         for i in which.tolist():
-            learner = self._members[i]
-            learned = dump(learner, compact=compact)
+            learned = dump(self._learner(i, lambda: self._reader), compact=compact)
             contents = about | {"largest": self.largest[i], "learned": learned}
             records.append(learner_to_bytes(self.schemas[compact], contents))
         return records
@@ -236,11 +264,11 @@ class LearnerMembers:
 
     def until_tuning(self, member: int | None) -> float:
         """Return the number of rows until the next tuning of a member; None stands for a new member."""
-        learner = self._start() if member is None else self._members[member]
-        return getattr(learner, "until_tuning", np.inf)
+        learner = None if member is None else self._members[member]
+        return getattr(learner or self._reader, "until_tuning", np.inf)
 
     def dump(self, member: int) -> Contents:
-        return dump(self._members[member])
+        return dump(self._learner(member, lambda: self._reader))
 
     def load(self, member: int, contents: Contents, largest: float) -> None:
         fresh = self._start()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import onlinegp as ogp
 from models import stream
+from onlinegp.engine import available
+from onlinegp.engine.compiled import compiled
 from onlinegp.kernels import RBF
 
 
@@ -118,6 +123,53 @@ def test_the_rows_are_let_go():
     few, many = model(rows=40).fit(X[:39], y[:39]), model(rows=40).fit(X[:40], y[:40])
     assert len(few.dump()["learned"]["x"]) == 39
     assert len(many.dump()["learned"]["x"]) == 0
+
+
+INSIDE = {
+    "calibrated": ogp.Calibrated(ogp.KRLST(RBF(0.7), noise=0.01, budget=25)),
+    "heavy": ogp.HeavyTailed(ogp.KRLST(RBF(0.7), noise=0.01, budget=25)),
+    "mixture": ogp.Mixture([ogp.LinearRLS(), ogp.Robust(ogp.KLMS(RBF(0.7))), ogp.LocalGP(RBF(0.7), neighbors=4)]),
+    "scaled": ogp.Scaled(ogp.Conformal(ogp.Mixture([ogp.LinearRLS(), ogp.KRLST(RBF(0.7))])), rows=7),
+    "features": ogp.RandomFeatureGP(RBF(0.7), pairs=20),
+    "lagged": ogp.Lagged(ogp.KRLST(RBF(0.7), budget=25), lags=2),
+}
+GIVEN = [{}, {"y_center": 56.0, "y_scale": 3.0}, {"x_center": 0.0, "x_scale": 2.0}]
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("rows", [1, 3, 5, 20, 33])
+@pytest.mark.parametrize("name", INSIDE)
+def test_the_compiled_twin_learns_the_same_scales_to_the_bit(name, rows, outputs):
+    """Row by row, in blocks, and after it continued from what the other had learned."""
+    X, y = stream(60)
+    X[:, 1] = np.where(np.arange(60) < 8, 5.0, X[:, 1])  # constant at first, as the second output
+    y = 56.0 + 1e3 * y
+    Y = np.column_stack([y, np.where(np.arange(60) < 40, 7.0, y)])[:, :outputs]
+    # readable logarithms have other last bits
+    same = partial(np.testing.assert_allclose, rtol=0.0 if name in ("calibrated", "features", "lagged") else 1e-9)
+    for given in GIVEN:
+        outer = ogp.Scaled(INSIDE[name], rows=rows, **given)
+        slow, rowwise, blocks, loaded = outer.start(2, outputs), *(compiled(outer.start(2, outputs)) for _ in range(3))
+        for start, end in pairwise([0, 1, 2, 3, 4, 5, 6, 9, 14, 23, 40, 60]):
+            part = slice(start, end)
+            expected, size = slow.run(X[part], Y[part])
+            found, sizes = blocks.run(X[part], Y[part])
+            again, _ = loaded.run(X[part], Y[part])
+            each = [rowwise.run(X[[i]], Y[[i]]) for i in range(start, end)]
+            for read in (lambda one: one.mean, lambda one: one.std, lambda one: one.quantile(0.9)):
+                same(read(found), read(expected))
+                same(read(again), read(expected))
+                np.testing.assert_array_equal(np.concatenate([read(one) for one, _ in each]), read(found))
+            np.testing.assert_array_equal(sizes, size)
+            np.testing.assert_array_equal([size for _, (size,) in each], size)
+            same(blocks.predict(X).mean, slow.predict(X).mean)
+            contents = slow.dump()
+            assert blocks.dump().keys() == contents.keys()
+            for field, value in blocks.dump().items():
+                same(value, contents[field], err_msg=field)
+                np.testing.assert_array_equal(value, rowwise.dump()[field], err_msg=field)
+            loaded.load(contents)
 
 
 @pytest.mark.parametrize(

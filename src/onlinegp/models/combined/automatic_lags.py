@@ -111,7 +111,7 @@ class AutomaticLagsLearner(OuterLearner):
     def plan(self) -> Plan | None:
         return self.inner.plan()
 
-    def steady_after(self, Y: Array | None) -> int:
+    def steady_after(self) -> int:
         """Return the number of rows until the lags are final; zero if they are."""
         return 0 if self._final else LAST_LOOK - len(self._Y)
 

@@ -145,7 +145,7 @@ class LaggedLearner(OuterLearner):
         fields = {"past": self._past, "waiting_x": self._waiting_x, "waiting_y": self._waiting_y}
         return around("lagged", self, numbers, fields, {"model": self.inner})
 
-    def steady_after(self, Y: Array | None) -> int:
+    def steady_after(self) -> int:
         """Return the number of rows until all lags are known, the queue is full, and a row was learned; 0 if so."""
         missing = self.memory - len(self._past), self.delay - len(self._waiting_x)
         return max(*missing, 0 if self.inner.seen or not (self.memory or self.delay) else 1)

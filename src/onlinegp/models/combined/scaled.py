@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import LARGEST, Array, count
+from onlinegp.engine.compiled import nodes, snapshot
 from onlinegp.engine.plan import Plan, around
 from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner, Sizes, skip
@@ -180,21 +181,31 @@ class ScaledLearner(OuterLearner):
         return self._in_units(skip(self.inner, self._x(X), None if Y is None else self._y(Y)))
 
     def plan(self) -> Plan | None:
-        numbers: dict[str, Any] = {"limit": LIMIT}
+        numbers: dict[str, Any] = {"limit": LIMIT, "rows": float(self.rows)}
+        numbers |= {"x_given": float(self._x_given), "y_given": float(self._y_given)}
+        again = self.inner.seen and not self._fixed()  # then the twin has to know how a new learner starts
+        numbers["fresh"] = snapshot(self._change(self._start())) if again else ()
+        fields: dict[str, Any] = {"varies": self._varies, "x": self._X, "y": self._Y}
         for name, units in (("x", self._x), ("y", self._y)):
-            numbers |= {f"{name}_center": units.center, f"{name}_scale": units.scale}
-        return around("scaled", self, numbers, {}, {"model": self.inner})
+            fields |= {f"{name}_center": units.center, f"{name}_scale": units.scale}
+        fields["fixed"] = np.array([float(self._fixed())])
+        return around("scaled", self, numbers, fields, {"model": self.inner})
 
-    def steady_after(self, Y: Array | None) -> int:
-        """Return the number of rows until the scales may be final, given the next targets Y; zero if they are."""
-        if self._final():
-            return 0
-        if not self._fixed():
-            return self.rows - self.seen
-        if Y is None:
-            return 1
-        new = self._deviates(Y).any(axis=1)
-        return 1 + int(new.argmax()) if new.any() else len(Y)
+    def steady_after(self) -> int:
+        """Return the number of rows until the compiled twin can run; zero if it can."""
+        return 0 if self._fixed() or self._twin_learns_scales() else self.rows - self.seen
+
+    def _twin_learns_scales(self) -> bool:
+        """Whether all learners inside are compiled from their first row, so that the twin can start them again."""
+        inside = (one for one in nodes(self.inner) if not isinstance(one, ScaledLearner))
+        return not any(hasattr(one, "steady_after") or getattr(one, "detector", None) is not None for one in inside)
+
+    def counted(self) -> None:
+        """Set how many rows the learners inside have learned in the twin: all, or none before the first scale."""
+        if self._twin_learns_scales():
+            for one in nodes(self.inner):
+                if "seen" in vars(one):
+                    one.seen = self.seen if self._started() else 0
 
     def check(self, values: Values) -> None:
         kept = 0 if self._fixed(values["seen"]) else values["seen"]
@@ -206,6 +217,10 @@ class ScaledLearner(OuterLearner):
     def _fixed(self, seen: int | None = None) -> bool:
         """Whether rows are no longer stored."""
         return (self.seen if seen is None else seen) >= self.rows or (self._x_given and self._y_given)
+
+    def _started(self) -> bool:
+        """Whether the inner learner has learned the rows so far."""
+        return self._fixed() or self.seen >= MIN_SCALE_ROWS
 
     def _final(self) -> bool:
         """Whether the scales can no longer change."""
@@ -272,7 +287,7 @@ class ScaledLearner(OuterLearner):
         if not self._y_given:
             center, std, self._varies = moments(Y)
             self._y = Scale(center, np.where(self._varies, std, own_size(center)))
-        if self.seen >= min(MIN_SCALE_ROWS, self.rows):
+        if self._started():
             self.inner = self._change(self._start())
             self.inner.learn(self._x(X), self._y(Y))
         if self._fixed():
