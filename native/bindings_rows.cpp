@@ -70,20 +70,20 @@ static Mixtures mixtures(const In& weights, const In& means, const In& scales, c
 static void mixture_moments(In weights, In means, In scales, const Vector& degrees, Out mean, Out std) {
     const Mixtures of = mixtures(weights, means, scales, degrees);
     need(int64_t(mean.size()) == of.n && int64_t(std.size()) == of.n, "there must be a mean and a std for each row.");
-    moments(*kinds_of(degrees), of, mean.data(), std.data());
+    moments(kinds_of(degrees), of, mean.data(), std.data());
 }
 
 static void mixture_log_density(In weights, In means, In scales, const Vector& degrees, In y, Out out) {
     const Mixtures of = mixtures(weights, means, scales, degrees);
     need(int64_t(y.size()) == of.n && int64_t(out.size()) == of.n, "there must be a y for each row.");
-    log_density(*kinds_of(degrees), of, y.data(), out.data());
+    log_density(kinds_of(degrees), of, y.data(), out.data());
 }
 
 static void mixture_quantile(In weights, In means, In scales, const Vector& degrees, double p, In quantiles, Out out) {
     const Mixtures of = mixtures(weights, means, scales, degrees);
     need(quantiles.size() == degrees.size() && int64_t(out.size()) == of.n,
          "there must be a quantile for each component.");
-    quantile(*kinds_of(degrees), of, p, quantiles.data(), out.data());
+    quantile(kinds_of(degrees), of, p, quantiles.data(), out.data());
 }
 
 // Arrays are never converted, because changes to a copy would be lost

@@ -4,13 +4,9 @@
 
 namespace onlinegp {
 
-std::shared_ptr<const Kinds> kinds_of(const Vector& degrees) {
-    constexpr size_t MOST = 256;
-    static std::map<Vector, std::shared_ptr<const Kinds>> known;
-    if (known.size() > MOST) known.clear();
-    std::shared_ptr<const Kinds>& kinds = known[degrees];
-    if (!kinds) kinds = std::make_shared<const Kinds>(degrees);
-    return kinds;
+const Kinds& kinds_of(const Vector& degrees) {
+    static auto& known = *new std::map<Vector, const Kinds>;
+    return known.try_emplace(degrees, degrees).first->second;
 }
 
 static Components row(const Mixtures& of, int64_t i, int64_t K) {

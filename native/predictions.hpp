@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <vector>
 #include "student.hpp"
 
@@ -112,17 +111,15 @@ class Kinds {
     Vector variance_, at_center_, top_;  // for scale one; at_center_ = log(top_)
 };
 
-// Return the same object for the same degrees, because many trees share them. The caller holds the interpreter's lock.
-std::shared_ptr<const Kinds> kinds_of(const Vector& degrees);
+// Return the same object for the same degrees, because many trees share them. It lives forever: programs use few
+// degrees. The caller holds the interpreter's lock.
+const Kinds& kinds_of(const Vector& degrees);
 
 // The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It
 // is one, except in a Conformal and in wrappers that pass on its predictions.
 class Predictions {
   public:
-    Predictions(const std::shared_ptr<const Kinds>& kinds, int p) : shared_kinds(kinds), kinds(*kinds), p_(p) {
-        resize(1);
-    }
-    const std::shared_ptr<const Kinds> shared_kinds;
+    Predictions(const Kinds& kinds, int p) : kinds(kinds), p_(p) { resize(1); }
     const Kinds& kinds;
 
     void resize(int64_t n) {  // never shrinks

@@ -190,7 +190,7 @@ void TreeEngine::work(int64_t rows, const double* X, const double* Y, bool wants
 
 Lines TreeEngine::lines() {
     Lines needed;
-    needed.add(this, sizeof(*this));
+    needed.add(this, bytes_between(this, &leaf_));
     struct Arrays final : Visitor {
         explicit Arrays(Lines& needed) : Visitor(Purpose::Look), needed(needed) {}
         int64_t array(const std::string&, Vector& values, const Shape&) override {
@@ -288,9 +288,13 @@ void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const
                      const Output& out, Stop& stop) {
     for (bool stopped = false; next < end && !stopped;) {
         TreeEngine& tree = *trees_[size_t(next->who)];
-        const int64_t work = tree.root().work(), most = std::clamp<int64_t>(MOST_AT_ONCE / work, 1, FEWEST_ROWS);
+        const int64_t work = tree.root().work();
+        const auto more = [&](int64_t rows) { return next + rows < end && next[rows].who == next->who; };
         int64_t rows = 1;
-        while (rows < most && next + rows < end && next[rows].who == next->who) rows++;
+        if (more(1)) {
+            const int64_t most = std::clamp<int64_t>(MOST_AT_ONCE / work, 1, FEWEST_ROWS);
+            while (rows < most && more(rows)) rows++;
+        }
         const Event* later = next + rows;
         if (later + AHEAD_EVENTS < end) fetch(later[AHEAD_EVENTS], X, Y);
         const double *x = X + next->row * d, *y = Y ? Y + next->row * p : nullptr;

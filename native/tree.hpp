@@ -20,6 +20,7 @@ class Workspace {
         explicit Slot(const Node& node);
         void reserve(int64_t rows, const Node& node);  // at least enough for a block
         Predictions predictions;
+        int64_t room = 0;                  // rows
         Vector inputs, targets;            // of the node inside, if they differ from those of the row
         std::vector<int64_t> sizes;        // after each row of a block
         std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
@@ -31,7 +32,7 @@ class Workspace {
 // after `reserve`, which allocates all memory that learning them needs.
 class Node {
   public:
-    Node(int d, int p, const Vector& degrees) : d(d), p(p), shared_kinds(kinds_of(degrees)), kinds(*shared_kinds) {}
+    Node(int d, int p, const Vector& degrees) : d(d), p(p), kinds(kinds_of(degrees)) {}
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
     virtual ~Node() = default;
@@ -40,7 +41,6 @@ class Node {
     static void operator delete(void* node, size_t bytes);
 
     const int d, p;
-    const std::shared_ptr<const Kinds> shared_kinds;
     const Kinds& kinds;
     int number = 0;
     int bytes = sizeof(Node);  // the size of the object in memory
@@ -76,10 +76,42 @@ class Node {
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
 };
 
+inline size_t bytes_between(const void* from, const void* end) {
+    return size_t(static_cast<const char*>(end) - static_cast<const char*>(from));
+}
+
 inline Vector joined(Vector a, const Vector& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
+
+// NodeNumbers of a node, in cache lines of their own beside it
+class NodeNumbers {
+  public:
+    explicit NodeNumbers(int size) : size_(size), at_(static_cast<double*>(Node::operator new(bytes()))) {
+        std::fill(at_, at_ + size_, 0.0);
+    }
+    NodeNumbers(const NodeNumbers&) = delete;
+    NodeNumbers& operator=(const NodeNumbers&) = delete;
+    ~NodeNumbers() { Node::operator delete(at_, bytes()); }
+    double& operator[](int i) { return at_[i]; }
+    double operator[](int i) const { return at_[i]; }
+    double* at(int i) { return at_ + i; }
+    const double* at(int i) const { return at_ + i; }
+    // Show some of them as an array
+    void field(Visitor& visit, const char* name, int first, int count) {
+        if (visit.looks()) return;
+        Vector values(at(first), at(first + count));
+        visit.array(name, values);
+        if (visit.loads()) std::copy(values.begin(), values.end(), at(first));
+    }
+    void lines(Lines& needed) const { needed.add(at_, bytes()); }
+
+  private:
+    size_t bytes() const { return size_t(size_) * sizeof(double); }
+    const int size_;
+    double* const at_;
+};
 
 // A node around another one. A subclass defines how it changes a prediction and what it learns from y. The loops are
 // here, so that rows one by one give the same bits as a block.
@@ -240,10 +272,12 @@ class Leaf : public Node {
     const int64_t variances_;  // of a row
 };
 
-inline Workspace::Slot::Slot(const Node& node) : predictions(node.shared_kinds, node.p) {}
+inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p) {}
 
 // Room for at most two means and two variances per row, or two numbers per component
 inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {
+    if (rows <= room) return;
+    room = rows;
     predictions.resize(rows);
     targets.reserve(size_t(2 * (rows * (node.p + 1) + node.kinds.count())));
     sizes.reserve(size_t(rows));
@@ -269,15 +303,15 @@ inline std::vector<Node*> nodes_of(Node& root) {
 class Snapshot {
   public:
     explicit Snapshot(Vector numbers = {}) : numbers_(std::move(numbers)) {}
-    explicit Snapshot(Node& root) { Numbers(Visitor::Purpose::Save, numbers_).node("", root); }
+    explicit Snapshot(Node& root) { Copy(Visitor::Purpose::Save, numbers_).node("", root); }
     bool empty() const { return numbers_.empty(); }
-    void load(Node& root) { Numbers(Visitor::Purpose::Load, numbers_).node("", root); }
+    void load(Node& root) { Copy(Visitor::Purpose::Load, numbers_).node("", root); }
     const Vector& numbers() const { return numbers_; }
 
   private:
-    class Numbers final : public Visitor {
+    class Copy final : public Visitor {
       public:
-        Numbers(Purpose purpose, Vector& numbers) : Visitor(purpose), numbers_(numbers) {}
+        Copy(Purpose purpose, Vector& numbers) : Visitor(purpose), numbers_(numbers) {}
         void integer(const std::string&, int64_t& value) override { exchange(value); }
         void number(const std::string&, double& value) override { exchange(value); }
         int64_t array(const std::string&, Vector& values, const Shape& shape) override { return all(values, shape); }

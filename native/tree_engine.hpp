@@ -55,15 +55,17 @@ class TreeEngine {
     void copy(int64_t begin, int64_t rows, Workspace& w, const Output& out) const;
     void look(const double* x);
 
+    // In the order of a fleet's needs: the first of them are in one cache line with `d` and `p`
+    bool is_fresh_ = false;  // whether nothing has changed since `fresh_` was predicted
     Owned root_;
+    int64_t rows_ = 0;
     Leaf* const leaf_;
     std::unique_ptr<Workspace> workspace_;  // made when it is needed, which is never in a fleet
     Lock lock_;
     std::vector<Lock*> locks_;
     Vector fresh_;            // the row that was predicted last
-    bool is_fresh_ = false;   // whether nothing has changed since then
     int64_t fresh_seen_ = 0;  // the rows that a leaf had learned at that time
-    int64_t rows_ = 0, chunk_;
+    int64_t chunk_;
     Plausible plausible_;
 };
 

@@ -24,28 +24,32 @@ inline double squared(const Moments& predicted, double y) {
 class Calibrated final : public Outer {
   public:
     Calibrated(int d, Owned inside, const FadingScaleRule& rule)
-        : Outer(d, std::move(inside), {}), rule_(rule), total_(size_t(p)), count_(size_t(p)) {}
+        : Outer(d, std::move(inside), {}), rule_(rule), numbers_(2 * p) {}
     void fields(Visitor& visit) override {
-        visit.array("total", total_);
-        visit.array("count", count_);
+        numbers_.field(visit, "total", 0, p);
+        numbers_.field(visit, "count", p, p);
         visit.node("model", *inner);
+    }
+    void lines(Lines& needed) const override {
+        Node::lines(needed);
+        numbers_.lines(needed);
     }
 
   private:
     void change(int64_t i, Workspace& w) const override {
         Predictions& in = inner->predicted(w);
         for (int o = 0; o < p; o++) {
-            const double factor = std::sqrt(total_[size_t(o)] / count_[size_t(o)]);
+            const double factor = std::sqrt(numbers_[o] / numbers_[p + o]);
             stretch_around(kinds, in(i, o), in.moments(i, o).mean, factor, predicted(w)(i, o));
         }
     }
     void update(int64_t i, const double* y, Workspace& w) override {
         for (int o = 0; o < p; o++)
-            update_scale(rule_, squared(inner->predicted(w).moments(i, o), y[o]), total_[size_t(o)], count_[size_t(o)]);
+            update_scale(rule_, squared(inner->predicted(w).moments(i, o), y[o]), numbers_[o], numbers_[p + o]);
     }
 
     const FadingScaleRule rule_;
-    Vector total_, count_;
+    NodeNumbers numbers_;  // the totals, then the counts
 };
 
 }  // namespace onlinegp

@@ -18,7 +18,8 @@ class Scaled final : public Outer {
     };
     // `fresh` has the contents of the node inside before its first row; if it is empty, they are the current ones
     Scaled(int d, Owned inside, const Rule& rule, const Vector& fresh)
-        : Outer(d, std::move(inside), {}), rule_(rule), units_(size_t(2 * (d + p))), early_(new Early(p)) {
+        : Outer(d, std::move(inside), {}), early_(new Early(p)), units_(2 * (d + p) + 1), rule_(rule) {
+        units_[2 * (d + p)] = rule.limit;
         early_->fresh = Snapshot(fresh);
     }
 
@@ -82,15 +83,10 @@ class Scaled final : public Outer {
             Early& early = early_ ? *early_ : final_one;
             Vector fixed{double(early.fixed)};
             const int64_t length = visit.loads() ? FREE : kept();
-            const std::pair<const char*, int> columns[] = {
-                {"x_center", d}, {"x_scale", d}, {"y_center", p}, {"y_scale", p}};
-            double* at = units_.data();
-            for (const auto& [name, width] : columns) {
-                Vector values(at, at + width);
-                visit.array(name, values);
-                if (visit.loads()) std::copy(values.begin(), values.end(), at);
-                at += width;
-            }
+            units_.field(visit, "x_center", 0, d);
+            units_.field(visit, "x_scale", d, d);
+            units_.field(visit, "y_center", 2 * d, p);
+            units_.field(visit, "y_scale", 2 * d + p, p);
             visit.array("varies", early.varies);
             visit.array("x", early.X, {length, d});
             visit.array("y", early.Y, {length, p});
@@ -101,8 +97,8 @@ class Scaled final : public Outer {
         visit.node("model", *inner);
     }
     void lines(Lines& needed) const override {
-        Node::lines(needed);
-        needed.add(units_.data(), units_.size() * sizeof(double));
+        needed.add(this, bytes_between(this, &rule_));
+        units_.lines(needed);
     }
 
   private:
@@ -148,8 +144,8 @@ class Scaled final : public Outer {
     void estimate() {
         for (int j = 0; j < d && !rule_.x_given; j++) {
             const ColumnMoments column = column_moments(early_->X.data() + j, kept(), d);
-            units_[size_t(j)] = column.center;
-            units_[size_t(d + j)] = column.varies ? column.std : 1;
+            units_[j] = column.center;
+            units_[d + j] = column.varies ? column.std : 1;
         }
         for (int o = 0; o < p && !rule_.y_given; o++) {
             const ColumnMoments column = column_moments(early_->Y.data() + o, kept(), p);
@@ -193,13 +189,13 @@ class Scaled final : public Outer {
 
     // Units
 
-    double* y_center() { return units_.data() + 2 * d; }
+    double* y_center() { return units_.at(2 * d); }
     double* y_scale() { return y_center() + p; }
-    const double* y_center() const { return units_.data() + 2 * d; }
+    const double* y_center() const { return units_.at(2 * d); }
     const double* y_scale() const { return y_center() + p; }
 
     const double* inputs(int64_t n, const double* X, Workspace& w) const {
-        return standardized(n, d, X, units_.data(), slot(w).inputs);
+        return standardized(n, d, X, units_.at(0), slot(w).inputs);
     }
     const double* targets(int64_t n, const double* Y, Workspace& w) const {
         return standardized(n, p, Y, y_center(), slot(w).targets);
@@ -207,10 +203,11 @@ class Scaled final : public Outer {
     // (values - center) / scale, within the limit; `units` has the centers, then the scales
     const double* standardized(int64_t n, int width, const double* values, const double* units, Vector& out) const {
         out.resize(std::max(out.size(), size_t(n * width)));
+        const double limit = units_[2 * (d + p)];
         for (int64_t i = 0; i < n; i++)
             for (int j = 0; j < width; j++) {
                 const double z = (values[i * width + j] - units[j]) / units[width + j];
-                out[size_t(i * width + j)] = std::max(std::min(z, rule_.limit), -rule_.limit);
+                out[size_t(i * width + j)] = std::max(std::min(z, limit), -limit);
             }
         return out.data();
     }
@@ -240,9 +237,9 @@ class Scaled final : public Outer {
     }
     void update(int64_t, const double*, Workspace&) override {}
 
-    const Rule rule_;
-    Vector units_;                  // centers of x, scales of x, centers of y, scales of y
     std::unique_ptr<Early> early_;  // null once the scales are final
+    NodeNumbers units_;             // centers and scales of x, then of y; the limit, which each row needs, too
+    const Rule rule_;
 };
 
 }  // namespace onlinegp

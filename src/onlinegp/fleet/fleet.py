@@ -39,9 +39,9 @@ class Fleet(Locked):
 
     A new key gets its own copy of `model`. A call learns one event per entry of a list of keys. Events of one key are
     learned in the order of the list, and the models do not influence each other. Compiled models share memory and learn
-    on several threads: recipes such as KRLST, and wrappers such as ``Scaled(Calibrated(KRLST()))`` once they have found
-    their scales. Any other model is one Python object per key, and these learn one after the other. One thread at a
-    time can call a fleet; the others wait.
+    on several threads: recipes such as KRLST, and wrappers such as ``Scaled(Calibrated(KRLST()))``. Any other model is
+    one Python object per key, and these learn one after the other. One thread at a time can call a fleet; the others
+    wait.
 
     With a `store`, a SQLite file, a fleet can have more models than fit into memory: the `keep` models used most
     recently stay in memory, the others are in the file. `commit`, or the end of a ``with`` block, makes everything
