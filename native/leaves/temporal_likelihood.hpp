@@ -21,6 +21,11 @@ template <int64_t S> struct Wide {
     void put(double* x) const {
         for (int64_t i = 0; i < COUNT; i++) store(x + i * WIDTH, of[i]);
     }
+    double dot(const Wide& x) const {
+        Vec<double> total{};
+        for (int64_t i = 0; i < COUNT; i++) total = fma(of[i], x.of[i], total);
+        return sum<double>(total);
+    }
 };
 
 // Rows are kept in arrays of S numbers, at least the states; what lies beyond them is zero
@@ -59,8 +64,8 @@ template <int64_t S> class Likelihood {
             observe(blocks_, t, rows_.X + i * rows_.d, values.data());
             for (size_t b = 0; b < blocks_.size(); b++) row.h[blocks_[b].first] = values[b];
             multiply(P, row.h, row.g);
-            const double v = std::max(product(states_, row.h, row.g), 0.) + 1;
-            const double e = rows_.z[i] - product(states_, row.h, m);
+            const double v = std::max(dot(row.h, row.g), 0.) + 1;
+            const double e = rows_.z[i] - dot(row.h, m);
             *row.e = e;
             *row.v = v;
             if (i >= rows_.first) {
@@ -90,8 +95,7 @@ template <int64_t S> class Likelihood {
             const Row row = at(i);
             const double e = *row.e, v = *row.v, s = believed(e, v), root = std::sqrt(v);
             multiply(P, row.g, q);
-            const double by_mean = product(states_, m, row.g),
-                         by_s = (product(states_, row.g, q) - by_mean * e) / (s * s);
+            const double by_mean = dot(m, row.g), by_s = (dot(row.g, q) - by_mean * e) / (s * s);
             double by_e = by_mean / s, by_v = 0;
             if (i >= rows_.first) {
                 by_e += 0.5 / sigma2_ * slope(e / root) / root;
@@ -139,6 +143,7 @@ template <int64_t S> class Likelihood {
         sum.add(a, Wide<S>(x));
         sum.put(y);
     }
+    static double dot(const double* x, const double* y) { return Wide<S>(x).dot(Wide<S>(y)); }
     // out = P x of a symmetric P
     void multiply(const double* P, const double* x, double* out) const {
         Wide<S> even(P), odd(P);
@@ -221,14 +226,17 @@ template <int64_t S> class Likelihood {
             const Block& block = blocks_[b];
             const int64_t k = block.states();
             Transition& sum = sums_[b];
+            if (block.kind == Block::WALK) {
+                sum.Q[0] += P[block.first * (S + 1)];
+                continue;
+            }
             double own[SQUARE];
             take(block, P, own);
             for (int64_t i = 0; i < k * k; i++) sum.Q[i] += own[i];
-            if (block.kind == Block::WALK) continue;
             for (int64_t i = 0; i < k; i++)
                 for (int64_t l = 0; l < k; l++)
                     sum.A[i * k + l] += m[block.first + i] * row.m[j + size_t(l)] +
-                                        2 * product(states_, P + (block.first + i) * S, row.AP + (int64_t(j) + l) * S);
+                                        2 * dot(P + (block.first + i) * S, row.AP + (int64_t(j) + l) * S);
             j += size_t(k);
         }
         move(blocks_, back_.data(), m, P, S);

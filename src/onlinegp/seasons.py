@@ -15,6 +15,8 @@ above their mean.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -137,21 +139,16 @@ def _tests(X: Array, periods: Array, first: float | None) -> tuple[Array, Array]
     spectrum = _local_spectrum(_residuals(X), periods)
     rss0 = _rss(X.T @ X)
 
-    def log_p(rss: Array, k: Array | float) -> Array:
-        return _log_p(rss0, rss, np.broadcast_to(np.asarray(k, dtype=np.float64), rss.shape), n - columns, *spectrum)
-
     phase_sums = [_phase_sums(X, s) for s in periods]
     by_phase = _rss_beside_means(X, phase_sums)
     two, one = _rss_beside_harmonics(X, periods, phase_sums)
-    logs = [
-        log_p(by_phase, np.ceil(periods) - 1),
-        log_p(np.where(periods > 6, two, rss0), 4),
-        log_p(np.where(periods > 4, one, rss0), 2),
-    ]
+    rss = [by_phase, np.where(periods > 6, two, rss0), np.where(periods > 4, one, rss0)]
+    k = [np.ceil(periods) - 1, np.full(len(periods), 4.0), np.full(len(periods), 2.0)]  # coefficients
     if first is not None:
-        by_cycle = _rss_beside_means(X, [_phase_sums(X, s, first) for s in periods])
-        logs.append(log_p(by_cycle, periods / first - 1))
-    return by_phase, np.min(logs, axis=0) + np.log(len(logs))
+        rss.append(_rss_beside_means(X, [_phase_sums(X, s, first) for s in periods]))
+        k.append(periods / first - 1)
+    log_p = _log_p(rss0, np.array(rss), np.array(k), n - columns, *spectrum)
+    return by_phase, log_p.min(axis=0) + np.log(len(rss))
 
 
 def _rss(G: Array) -> Array:
@@ -176,15 +173,21 @@ def _rss_beside_harmonics(X: Array, periods: Array, phase_sums: list[tuple[Array
     for own, s, (sums, count) in zip(G, periods, phase_sums, strict=True):
         if s != int(s):  # else all rows of a phase have the same waves
             sums, count = X, np.ones(len(X))
-        both = np.empty((len(sums), 2), dtype=np.complex128)
-        both[:, 0] = np.exp(2j * np.pi / s * np.arange(len(sums)))
-        both[:, 1] = both[:, 0] ** 2
-        waves = both.view(np.float64)  # cos, sin, cos 2, sin 2
+        waves = _waves(s, len(sums))
         own[:4, 4:] = waves.T @ sums
         own[:4, :4] = (waves.T * count) @ waves
     G[:, 4:, :4] = G[:, :4, 4:].transpose(0, 2, 1)
     first = np.r_[:2, 4 : 4 + X.shape[1]]
     return _rss(G), _rss(G[:, first[:, None], first])
+
+
+@lru_cache(maxsize=512)
+def _waves(s: float, n: int) -> Array:
+    """Return cos, sin, and those of twice the angle, of n rows of a season, (n, 4)."""
+    both = np.empty((n, 2), dtype=np.complex128)
+    both[:, 0] = np.exp(2j * np.pi / s * np.arange(n))
+    both[:, 1] = both[:, 0] ** 2
+    return both.view(np.float64)
 
 
 def _local_spectrum(e: Array, periods: Array) -> tuple[Array, Array]:
@@ -244,9 +247,9 @@ def _phase_sums(X: Array, s: float, width: float = 1.0) -> tuple[Array, Array]:
         phase = _phases(len(X), s, width)
         return np.column_stack([np.bincount(phase, x) for x in X.T]), np.bincount(phase).astype(np.float64)
     whole, rest = divmod(len(X), int(s))  # cycles, and rows after them
-    sums, count = X[: whole * int(s)].reshape(whole, int(s), -1).sum(axis=0), np.full(int(s), float(whole))
+    sums, count = X[: whole * int(s)].reshape(whole, int(s), -1).sum(axis=0), np.empty(int(s))
     sums[:rest] += X[whole * int(s) :]
-    count[:rest] += 1.0
+    count[:rest], count[rest:] = whole + 1.0, whole
     return sums, count
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import io
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.models.temporal.forecast import Forecast
 from onlinegp.models.temporal.forecaster import Forecaster
 from onlinegp.models.temporal.members import FEWEST_KNOWN
+from onlinegp.predictions import Predictions
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.formats import open_source
@@ -33,9 +36,14 @@ MOST_SHOWN = 1000
 FORECAST_COLUMNS = ("step", "mean", "median", "std", "lower", "upper")
 
 
-def check_steps(steps: int) -> None:
-    if not 1 <= steps <= FARTHEST:
-        raise ValueError(f"--steps must be from 1 to {FARTHEST}, got {steps}.")
+def check_shared(args: argparse.Namespace) -> None:
+    """Refuse invalid options that all forecasts have."""
+    checked_level(args.level)
+    output_format(args.out)
+    if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
+        raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
+    if args.steps is not None and not 1 <= args.steps <= FARTHEST:
+        raise ValueError(f"--steps must be from 1 to {FARTHEST}, got {args.steps}.")
 
 
 def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
@@ -61,20 +69,14 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     jobs = 1 if len(tasks) == 1 else args.jobs
     done = in_parallel(forecast_series, tasks, jobs, title="forecasts", total=len(tasks) if len(tasks) > 1 else 0)
     _write(args, columns, series, [ahead for ahead, _ in done])
-    for one, (ahead, tested) in zip(series, done, strict=True):
-        _tell_found(one, ahead, columns, tested, talk)
+    chapters = [_chapter(one, ahead, columns, tested) for one, (ahead, tested) in zip(series, done, strict=True)]
+    for one, chapter in zip(series, chapters, strict=True):
+        _tell_found(one, chapter, talk)
     if args.report:
-        told = [_found(one, ahead, columns) for one, (ahead, _) in zip(series, done, strict=True)]
-        chapters = [
-            Chapter(name, story, _shown(one, ahead), _labels(one, ahead), ahead, tested)
-            for one, (ahead, tested), (name, story) in zip(series, done, told, strict=True)
-        ]
         write_forecasts(args.report, chapters, level=args.level, command=command_line())
         talk(f"report: {args.report}")
     if args.plot:
-        image = dated_picture(series[0], done[0][0], columns.target, args.level, Path(args.plot).suffix[1:])
-        write_atomically(args.plot, [image])
-        talk(f"plot: {args.plot}")
+        save_picture(args, chapters[0].past, chapters[0].ahead, talk, chapters[0].labels, columns.target)
     return 0
 
 
@@ -94,12 +96,6 @@ def open_future(args: argparse.Namespace) -> Source | None:
 
 def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
     """Refuse invalid options. Return the time zone and the seasons."""
-    checked_level(args.level)
-    output_format(args.out)
-    if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
-        raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
-    if args.steps is not None:
-        check_steps(args.steps)
     if args.backtest < 0:
         raise ValueError(f"--backtest must be 0 or more, got {args.backtest}.")
     if args.features is not None and args.by is not None:
@@ -144,8 +140,8 @@ def _write(args: argparse.Namespace, columns: Columns, series: list[Series], for
     sink.close()
 
 
-def _found(series: Series, ahead: Forecast, columns: Columns) -> tuple[str, str]:
-    """Return the name of a series, and what was found."""
+def _chapter(series: Series, ahead: Forecast, columns: Columns, tested: str) -> Chapter:
+    """Return what there is to tell about a series."""
     times = ""
     if series.dates is not None and series.step is not None:
         first, last = (written(series.dates[i], series.step) for i in (0, -1))
@@ -157,23 +153,19 @@ def _found(series: Series, ahead: Forecast, columns: Columns) -> tuple[str, str]
     weights = ", ".join(f"{family} {weight:.2f}" for family, weight in ahead.weights.items())
     rows = "1 row" if len(series.y) == 1 else f"{len(series.y)} rows"
     name = f"{columns.target if series.key is None else series.key}"
-    return name, f"{rows}{gaps}{times}; {season}; weights: {weights}"
-
-
-def _tell_found(series: Series, ahead: Forecast, columns: Columns, tested: str, talk: Talk) -> None:
-    """Print what was found."""
-    name, story = _found(series, ahead, columns)
-    talk(f"{name}: {story}")
-    if np.isfinite(series.y).sum() < FEWEST_KNOWN:
-        talk(f"{name}: with fewer than {FEWEST_KNOWN} values, the forecast is the last one, in a rough interval.")
-    if tested:
-        talk(tested)
-
-
-def _shown(series: Series, ahead: Forecast) -> Array:
-    """Return the last values, as many as a picture shows."""
     cycles = min(round(SHOWN * max(ahead.seasons, default=0.0)), MOST_SHOWN)
-    return series.y[-max(SHOWN * len(ahead), cycles, 40) :]
+    past = series.y[-max(SHOWN * len(ahead), cycles, 40) :]
+    story = f"{rows}{gaps}{times}; {season}; weights: {weights}"
+    return Chapter(name, story, past, _labels(series, ahead), ahead, tested)
+
+
+def _tell_found(series: Series, chapter: Chapter, talk: Talk) -> None:
+    talk(f"{chapter.title}: {chapter.story}")
+    if np.isfinite(series.y).sum() < FEWEST_KNOWN:
+        few = f"with fewer than {FEWEST_KNOWN} values, the forecast is the last one, in a rough interval."
+        talk(f"{chapter.title}: {few}")
+    if chapter.tested:
+        talk(chapter.tested)
 
 
 def _labels(series: Series, ahead: Forecast) -> dict[int, str]:
@@ -186,20 +178,30 @@ def _labels(series: Series, ahead: Forecast) -> dict[int, str]:
     return labels | {i + 1: date for i, date in enumerate(ahead.dates)}
 
 
-def dated_picture(series: Series, ahead: Forecast, name: str | None, level: float, format: str) -> bytes:
-    """Return a picture of the last values and the forecast, over dates if there are any."""
+def save_picture(
+    args: argparse.Namespace,
+    past: Array,
+    ahead: Predictions,
+    talk: Talk,
+    labels: Mapping[int, str] = MappingProxyType({}),
+    name: str | None = None,
+) -> None:
+    """Write the --plot: the last values and the forecast, over dates by row, if there are any."""
     from matplotlib.figure import Figure
 
-    shown = _shown(series, ahead)
+    from onlinegp import plots
+
     figure = Figure(figsize=(8.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
-    ahead.plot(shown, level=level, ax=axes)
-    axes.set_ylabel(name or "")
-    if labels := _labels(series, ahead):
-        every = max(1, (len(shown) + len(ahead)) // 6)
-        ticks = [i for i in range(len(ahead), -len(shown), -every) if i in labels]
+    plots.forecast(past, ahead, level=args.level, ax=axes)
+    if name:
+        axes.set_ylabel(name)
+    if labels:
+        every = max(1, (len(past) + len(ahead)) // 6)
+        ticks = [i for i in range(len(ahead), -len(past), -every) if i in labels]
         axes.set_xticks(ticks, [labels[i][:16].replace("T", "\n") for i in ticks])
         axes.set_xlabel("")
-    stream = io.BytesIO()
-    figure.savefig(stream, format=format, dpi=150)
-    return stream.getvalue()
+    picture = io.BytesIO()
+    figure.savefig(picture, format=Path(args.plot).suffix[1:], dpi=150)
+    write_atomically(args.plot, [picture.getvalue()])
+    talk(f"plot: {args.plot}")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import io
-from pathlib import Path
 
 import numpy as np
 
-from onlinegp.cli.automatic_forecast import PICTURES, SHOWN, check_steps, forecast_automatically, open_future
-from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, open_input, say, typed
+from onlinegp.cli.automatic_forecast import SHOWN, check_shared, forecast_automatically, open_future, save_picture
+from onlinegp.cli.options import CSV, EXIT_CODES, add_source, open_input, say, typed
 from onlinegp.cli.paths import Paths
 from onlinegp.cli.tuning_options import (
     Progress,
@@ -34,7 +32,7 @@ from onlinegp.streams.running.forecast import COLUMNS, LastValues, by_direct_mod
 from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.series import GAPS
-from onlinegp.streams.writing.sinks import open_sink, output_format
+from onlinegp.streams.writing.sinks import open_sink
 
 EPILOG = f"""examples:
   onlinegp forecast sales.csv                                  dates, step, seasons and steps are found
@@ -119,6 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     talk = (lambda text: None) if args.quiet else say
+    check_shared(args)
     own = typed(args, OWN_MODEL)
     if args.source is not None and not own:
         return forecast_automatically(args, talk)
@@ -137,21 +136,15 @@ def main(args: argparse.Namespace) -> int:
     sink.write([], [np.arange(1.0, args.steps + 1.0), predicted.mean, predicted.std, *predicted.interval(args.level)])
     sink.close()
     if args.plot:
-        write_atomically(args.plot, [picture(last, predicted, args.level, Path(args.plot).suffix[1:])])
-        talk(f"plot: {args.plot}")
+        save_picture(args, last.y, predicted, talk)
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse invalid options before anything is read."""
-    checked_level(args.level)
     checked_robust(args.robust)
-    output_format(args.out)
-    if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
-        raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
     if args.steps is None:
         raise ValueError("--steps H, the number of rows ahead, is required with a model of your own.")
-    check_steps(args.steps)
     if not 2 <= args.futures <= MOST_FUTURES:
         raise ValueError(f"--futures must be from 2 to {MOST_FUTURES}, got {args.futures}. 1000 is a usual choice.")
     if args.seed < 0:
@@ -263,16 +256,3 @@ def _refuse_needless_future(args: argparse.Namespace, columns: Columns) -> None:
 
 def _future(args: argparse.Namespace, columns: Columns) -> np.ndarray:
     return future_features(open_future(args), columns, args.steps)
-
-
-def picture(last: LastValues, predicted: Predictions, level: float, format: str) -> bytes:
-    """Return a picture of the last values and the forecast."""
-    from matplotlib.figure import Figure
-
-    from onlinegp import plots
-
-    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
-    plots.forecast(last.y, predicted, level=level, ax=figure.add_subplot())
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=format, dpi=150)
-    return drawn.getvalue()

@@ -119,7 +119,10 @@ def test_time_does_not_go_back():
     model = ogp.TemporalGP(time=0).fit([[1.0], [2.0]], [0.0, 0.0])
     before = model.learner.dump()
     late, y = [[3.0], [2.5]], [0.0, 0.0]
-    calls = (lambda: model.partial_fit(late, y), lambda: model.fit(late, y), lambda: model.learn_one([1.5], 0.0))
+    calls = (
+        *(lambda method=method: getattr(model, method)(late, y) for method in ("partial_fit", "fit", "run", "skip")),
+        lambda: model.learn_one([1.5], 0.0),
+    )
     for learn in calls:
         with pytest.raises(ValueError, match="times must not decrease"):
             learn()

@@ -11,7 +11,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import leaf, readable
 from onlinegp.models.temporal.combination import SCORES
-from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner, choose_prior, own_inputs, simple_forecasters
+from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner
 from onlinegp.models.temporal.structure import Structure
 from onlinegp.native_module import available
 from onlinegp.processes import single_threaded_blas
@@ -40,7 +40,7 @@ class Effort:
     forgetting: tuple[float, ...]
 
 
-FULL, QUICK = Effort((25, 12), 1500, (0.99, 0.997, 1.0)), Effort((8, 4), 500, (0.997,))
+FULL, QUICK = Effort((25, 12), 1500, (0.99, 0.997, 1.0)), Effort((8, 2), 350, (0.997,))
 
 
 @dataclass
@@ -175,7 +175,7 @@ def find_fit(
                 )
                 families[1].append(_without_inputs(drift, weights))
             for forgetting in effort.forgetting:
-                families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, shift=shift), weights))
+                families[2].append(_without_inputs(_lags(rest, seasons, forgetting, shift=shift), weights))
     return Fit(row, seasons, families)
 
 
@@ -227,20 +227,10 @@ def _units(t: Array, f: Array, seasons: tuple[float, ...]) -> tuple[float, float
     return center, float(scale if scale >= MIN_SHARE * e.std() else e.std() + 1e-300)
 
 
-def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, shift: float | None) -> Member:
-    """Return a regression on smoothed lags with the prior that the evidence of these rows favors."""
-    periods = [round(s) for s in seasons]
-    s1, s2 = [*periods, 1, 1][:2]
+def _lags(f: Array, seasons: tuple[float, ...], forgetting: float, *, shift: float | None) -> Member:
+    """Return a regression on smoothed lags."""
+    s1, s2 = [*(round(s) for s in seasons), 1, 1][:2]
     center, scale = float(f.mean()), float(f.std()) + 1e-300
     earliest = min(max(s1, s2) + 4, len(f) // 2)
-
-    def start(prior: Any) -> SmoothedLagsLearner:
-        return SmoothedLagsLearner(1, 1, (s1, s2), forgetting, 0, earliest=earliest, prior=prior)
-
-    before = simple_forecasters(s1, s2, own_inputs(s1, s2))[0], 0.3
-    learner = _compiled(start(before))
-    learner.learn(X, ((f - center) / scale)[:, None])
-    sums = learner.dump()
-    G, b, yy = (np.asarray(sums[name])[0] for name in ("G", "b", "yy"))
-    prior = choose_prior(s1, s2, G, b, float(yy), max(float(sums["rows"]), 1.0), before)
-    return Member(start(prior), center, scale, scale, shift)
+    learner = SmoothedLagsLearner(1, 1, (s1, s2), forgetting, 0, earliest=earliest)
+    return Member(learner, center, scale, scale, shift)

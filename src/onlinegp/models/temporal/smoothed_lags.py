@@ -28,6 +28,7 @@ FAST, SLOW, SECOND, DEVIATION = (
 LEVEL, SLOW_LEVEL, CHANGE = 0.3, 0.1, 0.1  # rates of the levels and of the change, without a season
 TIGHTNESS = (10.0, 100.0, 1000.0)  # of the prior, times the mean square error of its forecaster
 CLIP = 4.0  # robust deviations to which a row is clipped
+CHOICES, CHOICE = (8, 16, 32, 64, 128), 256  # rows after which the prior is chosen, and between later choices
 BELIEVED = 3  # this many clipped rows in succession are a change
 FARTHEST = 15.0  # where iterated forecasts end, in standard deviations of y
 MOST_STEPS = 10_000  # ahead
@@ -46,8 +47,8 @@ class SmoothedLags(OnlineRegressor):
 
     The coefficients shrink to those of a simple forecaster, such as "as before" or "as a season ago": a = a_0 +
     (G + A_0)^-1 b, where the sums G and b fade and A_0 does not. Which forecaster, and how tightly, the evidence
-    decides, each time the number of rows has doubled. A row farther than 4 robust deviations from its prediction is
-    clipped; the third such row in succession is learned as it is.
+    decides, after 8, 16, ..., 128 rows and then after every 256. A row farther than 4 robust deviations from its
+    prediction is clipped; the third such row in succession is learned as it is.
 
     It expects y around 0 with a spread of about 1: use ``SmoothedLags(...).scaled()`` for other units.
 
@@ -119,14 +120,18 @@ class SmoothedLags(OnlineRegressor):
 
 
 class Past:
-    """The past of one output, from which inputs are computed: recent values in a ring, and the means of the phases."""
+    """The past of one output, from which inputs are computed: recent values in a ring, and the means of the phases.
 
-    def __init__(self, recent: Array, fast: Array, slow: Array, second: Array, smooth: Array) -> None:
-        self.parts = self.recent, self.fast, self.slow, self.second, self.smooth = recent, fast, slow, second, smooth
-        self.s1, self.s2 = len(slow), len(second)
+    `values` holds all of them, one part after the other. The parts are views of it.
+    """
+
+    def __init__(self, values: Array, s1: int, s2: int) -> None:
+        self.values, self.s1, self.s2 = values, s1, s2
+        ends = np.cumsum(part_sizes(s1, s2))[:-1]
+        self.recent, self.fast, self.slow, self.second, self.smooth = np.split(values, ends)
 
     def copy(self) -> Past:
-        return Past(*(part.copy() for part in self.parts))
+        return Past(self.values.copy(), self.s1, self.s2)
 
     def back(self, t: int, j: int) -> float:
         return self.recent[(t - j) % len(self.recent)]
@@ -170,11 +175,7 @@ class SmoothedLagsLearner(StepLearner):
         "seen": integer(),
         "position": integer(most=LARGEST_POSITION),
         "time": number(least=None, attribute="last"),
-        "recent": array("outputs", "memory"),
-        "fast": array("outputs", "s1"),
-        "slow": array("outputs", "s1"),
-        "second": array("outputs", "s2"),
-        "smooth": array("outputs", 5),
+        "past": array("outputs", "room"),
         "G": array("outputs", "k", "k"),
         "b": array("outputs", "k"),
         "yy": array("outputs", least=0.0),
@@ -194,34 +195,31 @@ class SmoothedLagsLearner(StepLearner):
         time: int | None = None,
         *,
         earliest: int | None = None,
-        prior: tuple[Array, float] | None = None,
     ) -> None:
         self.features, self.outputs, (self.s1, self.s2), self.forgetting = features, outputs, seasons, forgetting
         self.time, self.last = time, 0.0
         self.columns = [column for column in range(features) if column != time]
         longest = max(seasons)
-        self.memory = max(longest, 4) + 2
         self.k = own_inputs(*seasons) + len(self.columns)
         self.earliest = longest + 4 if earliest is None else earliest  # rows before the first that is learned from
         self.position = 0  # rows passed, missing ones too
-        self.recent, self.smooth = np.zeros((outputs, self.memory)), np.zeros((outputs, 5))
-        self.fast, self.slow, self.second = (np.zeros((outputs, s)) for s in (self.s1, self.s1, self.s2))
+        self.room = sum(part_sizes(*seasons))
+        self.past = np.zeros((outputs, self.room))
         self.G, self.b, self.yy = np.zeros((outputs, self.k, self.k)), np.zeros((outputs, self.k)), np.zeros(outputs)
         self.rows = 0.0  # that the sums hold
         self.deviation, self.wild = np.zeros(outputs), np.zeros(outputs)  # of errors, and clipped rows in a row
-        a0, tightness = (simple_forecasters(*seasons, self.k)[0], 1.0) if prior is None else prior
-        self.chooses = prior is None  # what to shrink to, as rows double
-        self.a0, self.tightness = np.tile(a0, (outputs, 1)), np.full(outputs, tightness)
+        self.a0 = np.tile(simple_forecasters(*seasons, self.k)[0], (outputs, 1))
+        self.tightness = np.ones(outputs)
 
-    def past(self, o: int) -> Past:
-        return Past(self.recent[o], self.fast[o], self.slow[o], self.second[o], self.smooth[o])
+    def past_of(self, o: int) -> Past:
+        return Past(self.past[o], self.s1, self.s2)
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
         steps = self._steps(x)
         mean, variance = np.empty(self.outputs), np.empty(self.outputs)
         for o in range(self.outputs):
             a, s2 = self.solved(o)
-            mean[o], psi2 = self._ahead(self.past(o), a, x, steps)
+            mean[o], psi2 = self._ahead(self.past_of(o), a, x, steps)
             variance[o] = psi2 * s2
         return mean, np.sqrt(variance), steps
 
@@ -260,14 +258,14 @@ class SmoothedLagsLearner(StepLearner):
 
     def correct(self, x: Array, y: Array, e: Array, steps: Any) -> None:
         for o in range(self.outputs):
-            past = self.past(o)
+            past = self.past_of(o)
             a, _ = self.solved(o)
             for i in range(steps - 1):  # missing rows: predictions stand in
                 past.push(self._bounded(a @ [*past.inputs(self.position + i), *x[self.columns]]), self.position + i)
         self.position += steps - 1
         learns = self.position >= self.earliest
         for o in range(self.outputs):
-            past = self.past(o)
+            past = self.past_of(o)
             value = float(y[o])
             if learns:
                 inputs = np.array([*past.inputs(self.position), *x[self.columns]])
@@ -283,11 +281,9 @@ class SmoothedLagsLearner(StepLearner):
             t = float(x[self.time])
             self.last = max(self.last, t) if self.seen else t
         count = self.position - self.earliest
-        if learns and self.chooses and count >= 8 and count & (count - 1) == 0:
+        if learns and (count in CHOICES or count % CHOICE == 0):
             for o in range(self.outputs):
-                before = self.a0[o].copy(), float(self.tightness[o])
-                chosen = choose_prior(self.s1, self.s2, self.G[o], self.b[o], self.yy[o], self.rows, before)
-                self.a0[o], self.tightness[o] = chosen
+                self._choose(o)
 
     def _believed(self, o: int, y: float, e: float) -> float:
         """Return the clipped value of a row with the error e, and update the size of errors."""
@@ -301,6 +297,24 @@ class SmoothedLagsLearner(StepLearner):
             return y - e + np.sign(e) * CLIP * deviation
         return y
 
+    def _choose(self, o: int) -> None:
+        """Take the forecaster and the tightness of the prior with the largest evidence."""
+        G, b, rows, shape, best = self.G[o], self.b[o], self.rows, prior_shape(self.k), -np.inf
+        for a0 in simple_forecasters(self.s1, self.s2, self.k):
+            b0 = b - G @ a0
+            yy0 = max(float(self.yy[o] - 2 * a0 @ b + a0 @ G @ a0), 0.0)
+            for times in TIGHTNESS:
+                tightness = times * min(1.0, max(yy0 / rows, 1e-9))
+                L = factor(G + np.diag(tightness * shape))
+                if L is None:
+                    continue
+                z = np.linalg.solve(L, b0)
+                q = max(yy0 - float(z @ z), 1e-12 * rows)
+                gap = (np.log(np.diag(L)) - 0.5 * np.log(tightness * shape)).sum()
+                evidence = -gap - 0.5 * (rows + 1) * np.log((q + 1e-4) / (rows + 1))
+                if evidence > best:
+                    best, self.a0[o], self.tightness[o] = evidence, a0, tightness
+
     def _steps(self, x: Array) -> int:
         """Return how many rows after the last one x is."""
         if self.time is None or not self.seen:
@@ -311,10 +325,11 @@ class SmoothedLagsLearner(StepLearner):
         numbers: dict[str, float | Array] = {
             "s1": self.s1,
             "s2": self.s2,
+            "memory": part_sizes(self.s1, self.s2)[0],
+            "k": self.k,
             "forgetting": self.forgetting,
             "time": -1 if self.time is None else self.time,
             "earliest": self.earliest,
-            "chooses": float(self.chooses),
             "forecasters": simple_forecasters(self.s1, self.s2, self.k),
         }
         return Plan("smoothed lags", self, numbers)
@@ -323,6 +338,11 @@ class SmoothedLagsLearner(StepLearner):
 def prior_shape(k: int) -> Array:
     """Return the diagonal of A_0 without its tightness. The constant hardly shrinks."""
     return np.array([0.1] + [1.0] * (k - 1))
+
+
+def part_sizes(s1: int, s2: int) -> tuple[int, int, int, int, int]:
+    """Return the numbers of recent values, fast means, slow means, means of the second season, and smoothed values."""
+    return max(s1, s2, 4) + 2, s1, s1, s2, 5
 
 
 def own_inputs(s1: int, s2: int) -> int:
@@ -361,28 +381,3 @@ def factor(A: Array) -> Array | None:
         return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
-
-
-def choose_prior(
-    s1: int, s2: int, G: Array, b: Array, yy: float, rows: float, before: tuple[Array, float]
-) -> tuple[Array, float]:
-    """Return the forecaster and the tightness of the prior with the largest evidence; `before` if none has any.
-
-    With A_0 = tightness D, and G = D^1/2 V diag(w) V' D^1/2, all of them need one decomposition.
-    """
-    D = prior_shape(len(b)) ** 0.5
-    if not np.isfinite(G).all():
-        return before
-    w, V = np.linalg.eigh(G / np.outer(D, D))
-    forecasters = simple_forecasters(s1, s2, len(b))
-    Ga = forecasters @ G
-    u = ((b - Ga) / D) @ V
-    yy0 = np.maximum(yy - 2 * forecasters @ b + (Ga * forecasters).sum(axis=1), 0.0)[:, None]
-    own = np.array(TIGHTNESS) * np.minimum(1.0, np.maximum(yy0 / rows, 1e-9))  # (f, t)
-    with np.errstate(all="ignore"):
-        positive = w + own[..., None]  # (f, t, k)
-        q = np.maximum(yy0 - (u[:, None] ** 2 / positive).sum(axis=-1), 1e-12 * rows)
-        gap = 0.5 * np.log(positive / own[..., None]).sum(axis=-1)
-        evidence = np.nan_to_num(-gap - 0.5 * (rows + 1) * np.log((q + 1e-4) / (rows + 1)), nan=-np.inf)
-    f, t = np.unravel_index(np.argmax(evidence), evidence.shape)
-    return (forecasters[f], float(own[f, t])) if np.isfinite(evidence[f, t]) else before

@@ -13,10 +13,9 @@ between periodic covariance functions and state space models", AISTATS 2014.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from math import prod
-from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ WALK, MATERN12, MATERN32, MATERN52, TREND = range(5)  # kinds of blocks, the sam
 STATES = (1, 1, 2, 3, 2)
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """A part of the state, of which the first number is observed.
 
     Attributes
@@ -63,9 +61,6 @@ class Block:
     @property
     def states(self) -> int:
         return STATES[self.kind]
-
-    def __deepcopy__(self, memo: object) -> Block:
-        return self  # nothing in it changes
 
     def start(self) -> Array:
         """Return the covariance at time 0, (states, states)."""
@@ -124,15 +119,6 @@ class Block:
         return h if self.column < 0 else h * x[self.column]
 
 
-FIELDS = tuple(Block.__dataclass_fields__)
-_all_fields = attrgetter(*FIELDS)
-
-
-def table_of(blocks: Iterable[Block]) -> Array:
-    """Return blocks as compiled code takes them, (blocks, fields)."""
-    return np.array([_all_fields(block) for block in blocks], dtype=np.float64)
-
-
 def state_space(kernel: Kernel) -> tuple[Block, ...]:
     """Return the blocks whose sum is a Gaussian process over time with this kernel, or raise an error."""
     return tuple(block for variance, factors in _terms(kernel) for block in _blocks(variance, factors))
@@ -158,9 +144,9 @@ def _blocks(variance: float, factors: list[Kernel]) -> Iterator[Block]:
     waves: list[Periodic | Season] = []
     for kernel in factors:
         if isinstance(kernel, Linear):
-            base = replace(base, variance=base.variance * _one(kernel, "variance"), power=base.power + 1)
+            base = base._replace(variance=base.variance * _one(kernel, "variance"), power=base.power + 1)
         elif isinstance(kernel, Matern12):
-            base = replace(base, decay=base.decay + 1 / _one(kernel, "length_scale"))
+            base = base._replace(decay=base.decay + 1 / _one(kernel, "length_scale"))
         elif isinstance(kernel, Periodic | Season) and not waves:
             waves = [kernel]
         elif isinstance(kernel, Matern32 | Matern52 | RandomWalk | LocalTrend) and base.kind == WALK and not base.drift:
@@ -174,20 +160,20 @@ def _blocks(variance: float, factors: list[Kernel]) -> Iterator[Block]:
     if base.decay and (base.kind == TREND or base.drift or any(isinstance(wave, Season) for wave in waves)):
         raise ValueError("a product of Matern12 and a kernel that drifts has no state space here. Use a sum of both.")
     if base.decay and base.kind == WALK:
-        base = replace(base, kind=MATERN12)
+        base = base._replace(kind=MATERN12)
     yield from _through_waves(base, waves[0]) if waves else (base,)
 
 
 def _with_process(base: Block, kernel: Kernel) -> Block:
     if isinstance(kernel, RandomWalk):
-        return replace(base, drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
+        return base._replace(drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
     if isinstance(kernel, LocalTrend):
         v = base.variance
-        base = replace(base, drift=v * kernel.drift, slope=v * kernel.slope, slope_drift=v * kernel.slope_drift)
-        return replace(base, kind=TREND, rate=kernel.damping, variance=v * kernel.variance)
+        base = base._replace(drift=v * kernel.drift, slope=v * kernel.slope, slope_drift=v * kernel.slope_drift)
+        return base._replace(kind=TREND, rate=kernel.damping, variance=v * kernel.variance)
     length = _one(kernel, "length_scale")
     kind, nu2 = (MATERN32, 3.0) if isinstance(kernel, Matern32) else (MATERN52, 5.0)
-    return replace(base, kind=kind, rate=np.sqrt(nu2) / length)
+    return base._replace(kind=kind, rate=np.sqrt(nu2) / length)
 
 
 def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
@@ -198,14 +184,14 @@ def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
                 "Season drifts by itself, so it must be multiplied by Constant or Linear only. Use Periodic instead."
             )
         shares = [(j, j**-2.0) for j in range(1, kernel.harmonics + 1)]
-        base = replace(base, drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
+        base = base._replace(drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
     else:
         shares = list(enumerate(harmonic_shares(_one(kernel, "length_scale"))))
     period = _one(kernel, "period")
     for j, share in shares:
-        own = replace(base, variance=share * base.variance, drift=share * base.drift)
-        own = replace(own, slope=share * base.slope, slope_drift=share * base.slope_drift)
-        yield from (replace(own, period=period, harmonic=j, sine=sine) for sine in (0, 1)) if j else (own,)
+        own = base._replace(variance=share * base.variance, drift=share * base.drift)
+        own = own._replace(slope=share * base.slope, slope_drift=share * base.slope_drift)
+        yield from (own._replace(period=period, harmonic=j, sine=sine) for sine in (0, 1)) if j else (own,)
 
 
 def harmonic_shares(length_scale: float) -> list[float]:

@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.models.temporal.state_space import FIELDS, MATERN12, TREND, WALK, Block, table_of
+from onlinegp.models.temporal.state_space import MATERN12, TREND, WALK, Block
 from onlinegp.models.temporal.temporal_gp import TemporalLearner
 from onlinegp.native_module import available, native
 
@@ -34,9 +33,9 @@ SLOPE, DRIFT_SLOPE = 0.3, 0.01  # prior variances of the slope, per row
 FARTHEST = 4.0  # deviations of the prior
 STEP = 1e-6  # of differences, without compiled code
 ENOUGH = 1e-5  # of the objective: a smaller gain ends a fit
-VARIANCE, RATE, DRIFT, SLOPE_DRIFT, HARMONIC = map(
-    FIELDS.index, ("variance", "rate", "drift", "slope_drift", "harmonic")
-)
+PARAMETERS = ("variance", "rate", "drift", "slope_drift")  # of a block that depend on those of the process
+HARMONIC = Block._fields.index("harmonic")
+PLACES = VARIANCE, RATE, DRIFT, SLOPE_DRIFT = [Block._fields.index(name) for name in PARAMETERS]
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ class Structure:
         return np.array([PRIORS[name] for name in self.names]).T
 
     @cached_property
-    def _template(self) -> tuple[Array, list[NDArray[np.int64]]]:
-        """The table of blocks, of which some numbers are parameters, and the places of the harmonics of each season."""
+    def _template(self) -> tuple[list[Block], Array, list[NDArray[np.int64]]]:
+        """The blocks, of which some numbers are parameters, as a table too, and the places of each season's waves."""
         v = self.variance
         blocks = [Block(TREND, v + 10.0, slope=DRIFT_SLOPE if self.drift else SLOPE), Block(MATERN12, 1.0)]
         places = []
@@ -79,7 +78,7 @@ class Structure:
             places.append(np.arange(len(blocks), len(blocks) + len(waves), dtype=np.int64))
             blocks += [Block(WALK, (v + 1.0) / j**2, period=s, harmonic=j, sine=sine) for j, sine in waves]
         blocks += [Block(WALK, v + 1.0, column=column) for column in range(1, self.inputs + 1)]
-        return table_of(blocks), places
+        return blocks, np.array(blocks, dtype=np.float64), places
 
     @property
     def states(self) -> int:
@@ -87,7 +86,7 @@ class Structure:
 
     def table(self, theta: Array) -> Array:
         """Return the blocks with these parameters, (blocks, fields)."""
-        fixed, places = self._template
+        _, fixed, places = self._template
         table, values = fixed.copy(), dict(zip(self.names, theta, strict=False))
         table[0, DRIFT] = np.exp(values["l"])
         table[1, VARIANCE] = np.exp(values["u"])
@@ -97,28 +96,28 @@ class Structure:
             table[0, RATE] = damping
             table[0, SLOPE_DRIFT] = np.exp(values["b"]) * 2 * damping / -np.expm1(-2 * damping)
         for place, log_q in zip(places, theta[len(theta) - len(places) :], strict=True):
-            table[place, DRIFT] = np.exp(log_q) / fixed[place, HARMONIC] ** 2
+            table[place, DRIFT] = np.exp(log_q) / table[place, HARMONIC] ** 2
         return table
 
     def chained(self, table: Array, by_block: Array) -> Array:
         """Return derivatives by theta, of those by the variance, rate, drift and slope drift of each block."""
-        by_log = by_block * table[:, [VARIANCE, RATE, DRIFT, SLOPE_DRIFT]]
+        by_log = by_block * table[:, PLACES]
         by_rate = -by_block[:2, 1] * -np.expm1(-table[:2, RATE])  # by a logit
         values = {"l": by_log[0, 2], "u": by_log[1, 0], "rho": by_rate[1], "b": by_log[0, 3]}
         if not self.drift:
             damping = table[0, RATE]
             per_damping = 1 / damping - 2 / np.expm1(2 * damping)  # of the logarithm of the slope drift
             values["phi"] = by_rate[0] + by_log[0, 3] * per_damping * np.expm1(-damping)
-        seasons = [by_log[place, 2].sum() for place in self._template[1]]
+        seasons = [by_log[place, 2].sum() for place in self._template[2]]
         return np.array([*(values[name] for name in self.names if name != "s"), *seasons])
 
     def learner(self, theta: Array) -> TemporalLearner:
         """Return the readable learner, in units of the noise."""
-        whole = ("kind", "harmonic", "sine", "power", "column")
-        blocks = []
-        for row in self.table(theta).tolist():
-            own: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
-            blocks.append(Block(**own | {name: int(own[name]) for name in whole}))
+        numbers = self.table(theta)[:, PLACES].tolist()
+        blocks = [
+            block._replace(**dict(zip(PARAMETERS, own, strict=True)))
+            for block, own in zip(self._template[0], numbers, strict=True)
+        ]
         return TemporalLearner(1 + self.inputs, 1, tuple(blocks), 1.0, 0, self.robust)
 
     def likelihood(self, theta: Array, X: Array, z: Array, first: int) -> tuple[float, float]:

@@ -20,9 +20,8 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.temporal.state_space import WALK, Block, state_space, table_of
+from onlinegp.models.temporal.state_space import WALK, Block, state_space
 from onlinegp.state import Values, array, dump, integer, number
-from onlinegp.trace import Trace
 
 
 @parameters
@@ -124,20 +123,14 @@ class TemporalGP(OnlineRegressor):
             self._refuse_late(rows[:, self.time : self.time + 1].ravel())
         return super().fit(X, y)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        with self._lock:
-            self._check_times(X)
-            return super().partial_fit(X, y)
+    def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
+        self._check_times(X)
+        return super()._ready(X, y)
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         if self.time is not None and self._learner is not None:
             self._check_times(np.reshape(np.asarray(self._check_x(x), dtype=np.float64), (1, -1)))
         return super().learn_one(x, y)
-
-    def run(self, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
-        with self._lock:
-            self._check_times(X)
-            return super().run(X, y, delay=delay, progress=progress)
 
     def _check_times(self, X: ArrayLike) -> None:
         """Refuse rows that are not in temporal order."""
@@ -208,7 +201,11 @@ class TemporalLearner(StepLearner):
         self.P = P - u[:, :, None] * u[:, None, :]
 
     def leaf_plan(self) -> Plan:
-        numbers: dict[str, Any] = {"noise": self.noise, "robust": self.robust, "blocks": table_of(self.blocks)}
+        numbers: dict[str, Any] = {
+            "noise": self.noise,
+            "robust": self.robust,
+            "blocks": np.array(self.blocks, dtype=np.float64),
+        }
         numbers["time"] = -1 if self.time is None else self.time
         return Plan("temporal", self, numbers)
 
