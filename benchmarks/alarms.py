@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import onlinegp as ogp
-from onlinegp.models.alarms.events import C
+from onlinegp.models.alarms.constants import C
 from onlinegp.models.alarms.watch import Watch
 from onlinegp.progress import bar
 

@@ -14,7 +14,8 @@ template <class T> static T* data(const Array<T>& array, size_t size, const char
 static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> recent, Array<float> values,
                   Array<int64_t> sizes, Array<double> laws, Array<double> near_P, Array<double> near_w,
                   Array<double> far_P, Array<double> far_w, Array<float> usual, Array<const double> constants,
-                  bool scores, bool daily, Array<const double> y, Array<const double> v, Array<double> out) {
+                  bool scores, bool daily, bool restart, Array<const double> y, Array<const double> v,
+                  Array<double> out) {
     using namespace alarms;
     const size_t lists = size_t(scores ? int(MOST_STATISTICS) : int(SCORE)) + 1;
     const size_t n = y.size();
@@ -37,7 +38,7 @@ static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> rec
     const double* series = data(v, n, "v");
     Out* rows = reinterpret_cast<Out*>(data(out, n * sizeof(Out) / sizeof(double), "out"));
     const nb::gil_scoped_release released;
-    watch_rows(arrays, rule, scores, daily, int64_t(n), targets, series, rows);
+    watch_rows(arrays, rule, scores, daily, restart, int64_t(n), targets, series, rows);
 }
 
 // Arrays are never converted, because changes to a copy would be lost
@@ -45,6 +46,6 @@ template <size_t... I> static void define(nb::module_& m, std::index_sequence<I.
     m.def("watch", watch, ((void)I, nb::arg().noconvert())...);
 }
 
-void bind_alarms(nb::module_& m) { define(m, std::make_index_sequence<17>()); }
+void bind_alarms(nb::module_& m) { define(m, std::make_index_sequence<18>()); }
 
 }  // namespace onlinegp

@@ -1,4 +1,4 @@
-// Recursive least squares on lags, and the season. Twin of models/alarms/predictors.py.
+// Recursive least squares on lags. Twin of models/alarms/predictors.py.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,6 @@ namespace alarms {
 
 constexpr double CUT = 10;
 constexpr double WINDUP = 1e10;
-constexpr int64_t SHORTEST = NEAR + 1;
-constexpr int64_t LONGEST = 700;
 
 inline int64_t place(int64_t t) { return ((t % RECENT) + RECENT) % RECENT; }
 
@@ -99,38 +97,6 @@ inline std::vector<int64_t> far_lags(int64_t season, bool daily) {
     if (daily) lags.push_back(WEEK * season);
     lags.erase(std::remove_if(lags.begin(), lags.end(), [](int64_t lag) { return lag > RECENT; }), lags.end());
     return lags;
-}
-
-// The shortest lag whose peak of the autocorrelation reaches 90% of the highest one; 0 if that is below .2
-inline int64_t find_season(std::vector<double> x) {
-    const int64_t n = int64_t(x.size());
-    const int64_t longest = std::min(LONGEST, n / 3);
-    double mean = 0;
-    for (double one : x) mean += one / double(n);
-    double squares = 0;
-    for (double& one : x) {
-        one -= mean;
-        squares += one * one;
-    }
-    if (squares <= 0) return 0;
-    std::vector<double> r(size_t(longest + 2));
-    for (int64_t k = 0; k < longest + 2; k++) {
-        double four[4] = {};  // independent partial sums
-        int64_t i = 0;
-        for (; i + 4 <= n - k; i += 4)
-            for (int64_t j = 0; j < 4; j++) four[j] += x[size_t(i + j)] * x[size_t(i + j + k)];
-        for (; i < n - k; i++) four[0] += x[size_t(i)] * x[size_t(i + k)];
-        r[size_t(k)] = (four[0] + four[1] + four[2] + four[3]) / squares * double(n) / double(n - k);
-    }
-    int64_t first = 1;
-    while (first < longest && r[size_t(first)] > 0) first++;
-    first = std::max(first, SHORTEST);
-    double highest = 0;
-    for (int64_t k = first; k <= longest; k++) highest = std::max(highest, r[size_t(k)]);
-    if (highest < 0.2) return 0;
-    for (size_t k = size_t(first) + 1; k <= size_t(longest); k++)
-        if (r[k] > r[k - 1] && r[k] >= r[k + 1] && r[k] >= 0.9 * highest) return int64_t(k);
-    return 0;
 }
 
 }  // namespace alarms

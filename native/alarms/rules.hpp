@@ -10,7 +10,6 @@ constexpr int AROUND = 2;
 constexpr int64_t RECENT = 2048;
 constexpr int KEPT = 144;
 constexpr int KEPT_OF_SCORES = 104;
-constexpr int64_t FIRST_LOOK = 256;
 constexpr double WIDTH = 2.46;
 constexpr double LEVEL_WIDTH = 2.5;
 constexpr int WEEK = 7;

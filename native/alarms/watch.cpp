@@ -44,15 +44,12 @@ void Watch::row(double y, double v, Out& out) {
         missing(out);
         return;
     }
-    look_for_scale();
-    y = to_scale(y, s.shift);
     if (s.known == 0) {
         s.origin = s.last = y;
         restart();
     }
     y = in_units(y);
     v = scores_ ? bounded(v) : y;
-    look_for_season();
     measure(y, v, out);
     s.rows++;
     s.known++;
@@ -64,56 +61,7 @@ double Watch::in_units(double y) {
     return s.unit > 0 ? bounded((y - s.origin) / s.unit) : 0.0;
 }
 
-double Watch::from_units(double value) const {
-    return from_scale(s.origin + (s.unit > 0 ? s.unit : 1.0) * value, s.shift);
-}
-
-std::vector<double> Watch::past_values() const {
-    std::vector<double> values;
-    for (int64_t k = s.recent; k > 0; k--) values.push_back(double(recent_[place(s.rows - k)]));
-    return values;
-}
-
-// Only while all rows are kept, so that all can be taken again on another scale
-void Watch::look_for_scale() {
-    const bool power = (s.rows & (s.rows - 1)) == 0;
-    if (scores_ || replays_ || !power || s.rows < FIRST_LOOK || s.known != s.recent || s.rows != s.recent) return;
-    std::vector<double> values = past_values();
-    for (double& one : values) one = from_units(one);
-    const double shift = find_shift(values);
-    if ((shift > 0) != (s.shift > 0)) replay(shift, values);
-}
-
-void Watch::replay(double shift, const std::vector<double>& values) {
-    const Counts before = s;
-    static_cast<Numbers&>(s) = {};
-    static_cast<Counts&>(s) = {};
-    s.shift = shift;
-    s.look = before.look > 0 ? FIRST_LOOK : 0;
-    s.season = before.look > 0 ? 0 : before.season;
-    for (Tail& tail : tails_) tail.forget();
-    replays_ = true;
-    for (const double one : values) {
-        Out unused{};
-        row(one, one, unused);
-    }
-    replays_ = false;
-    s.events = before.events;
-    s.open = before.open;
-    s.calm = before.calm;
-    s.own = before.own;
-    std::fill(to_.usual, to_.usual + EVENTS * int64_t(tails_.size()), float(LARGEST));
-}
-
-void Watch::look_for_season() {
-    if (s.look == 0 || s.rows < s.look) return;
-    s.look *= 2;
-    const int64_t season = find_season(past_values());
-    if (season > 0 && std::abs(season - s.season) > 1) {
-        s.season = season;
-        restart();
-    }
-}
+double Watch::from_units(double value) const { return s.origin + (s.unit > 0 ? s.unit : 1.0) * value; }
 
 void Watch::restart() {
     set_lags();
@@ -257,20 +205,25 @@ void Watch::judge(const double* x, Out& out) {
             best = evidence[k] - c.stuck_offset;
             leading = k;
         }
-    if (double(s.known) < c.silent)
+    finish(best, leading, evidence[VALUE], x, out);
+    out.run = double(s.same);
+}
+
+// x is null if there is no value
+void Watch::finish(double best, int leading, double odd, const double* x, Out& out) {
+    if (double(s.known) < c.silent) {
         best = 0;
-    else {
+    } else {
         out.tail = tails_.back().evidence(best, 1);
-        tails_.back().learn(best);
+        if (x) tails_.back().learn(best);
     }
     out.evidence = best;
     out.statistic = leading;
     const bool own = leading == STUCK || leading == MISSING;
-    const bool back = s.open && s.own && !own && evidence[VALUE] == 0;  // from stuck or missing to what is usual
+    const bool back = s.open && s.own && !own && odd == 0;  // from stuck or missing to what is usual
     out.score = open(best, own);
     if (back) out.score = 0;
     out.event = double(event(best, out.score, own, x));
-    out.run = double(s.same);
 }
 
 double Watch::open(double best, bool own) {
@@ -306,7 +259,7 @@ int64_t Watch::event(double best, double score, bool own, const double* x) {
         if (!s.open && x) thin(x);
         if (!s.open || own || !s.own) return s.open ? s.events : 0;
     }
-    if (score >= c.threshold && !replays_) {
+    if (score >= c.threshold) {
         float* usual = to_.usual + (s.events % EVENTS) * int64_t(tails_.size());
         for (const Tail& tail : tails_) *usual++ = tail.largest();
         s.events++;
@@ -341,23 +294,18 @@ void Watch::missing(Out& out) {
     const double spread = std::max(s.score_spread, 1e-9);
     const double expected = near_.predict(past(spread));
     fill(expected, spread, out);
-    const bool loud = double(s.known) >= c.silent;
-    const double evidence = loud ? tails_[MISSING].evidence(double(s.gone), c.nearly) : 0.0;
-    const double best = std::max(evidence - c.stuck_offset, 0.0);
-    if (loud) out.tail = tails_.back().evidence(best, 1);
-    out.evidence = best;
-    out.statistic = MISSING;
-    out.score = open(best, true);
-    out.event = double(event(best, out.score, true, nullptr));
+    const double evidence = double(s.known) < c.silent ? 0.0 : tails_[MISSING].evidence(double(s.gone), c.nearly);
+    finish(std::max(evidence - c.stuck_offset, 0.0), MISSING, 0, nullptr, out);
     out.run = double(s.gone);
     recent_[place(s.rows)] = float(bounded(s.score_level + spread * expected));
     s.rows++;
     s.recent = std::min(s.recent + 1, RECENT);
 }
 
-void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, int64_t n, const double* y,
-                const double* v, Out* out) {
+void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, bool restart, int64_t n,
+                const double* y, const double* v, Out* out) {
     Watch watch(arrays, rule, scores, daily);
+    if (restart) watch.restart();
     for (int64_t i = 0; i < n; i++) watch.row(y[i], v[i], out[i]);
     watch.store();
 }

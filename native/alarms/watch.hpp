@@ -2,7 +2,6 @@
 // definition.
 #pragma once
 #include "alarms/predictors.hpp"
-#include "alarms/scales.hpp"
 #include "alarms/tails.hpp"
 
 namespace onlinegp {
@@ -25,6 +24,7 @@ class Watch {
   public:
     Watch(const Arrays& arrays, const Constants& rule, bool scores, bool daily);
     void row(double y, double v, Out& out);
+    void restart();
 
   private:
     struct Errors {
@@ -33,16 +33,12 @@ class Watch {
     };
 
     void set_lags();
-    void restart();
-    void look_for_scale();
-    void replay(double shift, const std::vector<double>& values);
-    void look_for_season();
-    std::vector<double> past_values() const;
     double in_units(double y);
     double from_units(double value) const;
     void measure(double y, double v, Out& out);
     void statistics(double y, double z, const Errors& of, double* x, double* to_learn);
     void judge(const double* x, Out& out);
+    void finish(double best, int leading, double odd, const double* x, Out& out);
     double open(double best, bool own);
     int64_t event(double best, double score, bool own, const double* x);
     void thin(const double* x);
@@ -60,7 +56,6 @@ class Watch {
     const bool scores_, daily_;
     const int statistics_;
     float* recent_;
-    bool replays_ = false;
     std::vector<Tail> tails_;
     Predictor<MOST_NEAR> near_;
     Predictor<MOST_FAR> far_;
@@ -72,9 +67,10 @@ class Watch {
     }
 };
 
-// Process rows (n,) of y and v, with NaN for missing values, and fill `out` (n,)
-void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, int64_t n, const double* y,
-                const double* v, Out* out);
+// Process rows (n,) of y and v, with NaN for missing values, and fill `out` (n,). `restart` starts the predictors from
+// scratch before, on the recent rows.
+void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, bool restart, int64_t n,
+                const double* y, const double* v, Out* out);
 
 }  // namespace alarms
 }  // namespace onlinegp

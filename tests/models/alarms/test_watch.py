@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from onlinegp.engine import available
-from onlinegp.models.alarms.constants import COUNTS, KEPT, NUMBERS, Constants
-from onlinegp.models.alarms.events import C
+from onlinegp.models.alarms.constants import COUNTS, KEPT, NUMBERS, C, Constants
 from onlinegp.models.alarms.predictors import find_season
 from onlinegp.models.alarms.scales import SHARE, find_shift, from_scale, to_scale
 from onlinegp.models.alarms.tails import Tail

@@ -139,3 +139,6 @@ COUNTS = (
     "calm",  # rows since it was last seen
     "own",  # whether it is one of a stuck or missing value
 )
+
+# Positions by name
+C, N, K = ({name: k for k, name in enumerate(names)} for names in (COLUMNS, NUMBERS, COUNTS))

@@ -16,8 +16,8 @@ from onlinegp.checks import Array, probability
 from onlinegp.engine import is_native
 from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.models.alarms.alarms import Alarms
-from onlinegp.models.alarms.constants import NEAR, RECENT, WIDTH
-from onlinegp.models.alarms.events import C, Event
+from onlinegp.models.alarms.constants import NEAR, RECENT, WIDTH, C
+from onlinegp.models.alarms.events import Event
 from onlinegp.models.alarms.watched import Watched
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterLearner, OuterRegressor

@@ -1,43 +1,31 @@
-"""Events that open, escalate and clear, with what is known about each. They are stored as JSON."""
+"""Events that open, escalate and clear, with what is known about each."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import (
-    COLUMNS,
-    EVENTS,
     FAMILY,
-    LEVEL,
     MISSING,
     SEASONAL,
     SINGLE,
     STATISTICS,
     STUCK,
     WIDTH,
-    Constants,
+    C,
 )
-from onlinegp.models.alarms.inputs import Inputs, unusual
-from onlinegp.models.alarms.stored_events import check_like, check_open, check_past
+from onlinegp.models.alarms.inputs import unusual
 
-ODD = 1.25  # evidence from which an event builds up
-PAUSE = 3  # rows without it that do not end a build-up
 CLEAR = 2.0  # evidence of a family from which a row counts for the kind
 SLOW = 15  # rows in which a trend builds up, at least
 FIRST = 10  # rows of an event that tell where it begins
 EARLY = 30  # rows of an event whose means tell what came
 LARGER = 1.0  # severity by which a jump outdoes what an event was so far
-AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
 SIDE = 0.6  # of the deviations of a level that are on one side
 LARGEST = 1e300
 RUNS = STUCK, MISSING
-C = {name: k for k, name in enumerate(COLUMNS)}
 
 
 @dataclass(frozen=True)
@@ -94,219 +82,138 @@ class Event:
         return cls(**{**values, "unusual": tuple(values["unusual"])})
 
 
-class Journal:
-    """Follows the event that is open, and keeps the latest ones.
+@dataclass
+class OpenEvent:
+    """What is known about an event that is open. `seen` is a target, NaN if missing, and the bounds expected of it."""
 
-    Parameters
-    ----------
-    bounded : whether rows come with bounds of a model, so that a level is compared with these
-    rule : of the watch; it tells the evidence from which a row shows the event, and the score at which one opens
-    """
+    number: int
+    since: int
+    start: int
+    last: int  # row that shows it
+    odd: int  # last row that is odd by itself
+    level: float  # of the target before it
+    level_low: float
+    level_high: float
+    error: float  # mean absolute one before it
+    unusual: list[float]  # evidence of each input
+    toward: list[float]  # sums of deviations from the level and, with a model, from its predictions
+    away: list[float]  # the same of absolute deviations
+    peak: int = 0
+    statistic: int = 0
+    severity: float = 0.0
+    observed: float | None = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    rows: int = 0  # that show it
+    singles: int = 0  # rows that are odd by themselves
+    known: int = 0  # the first rows with a target, of which the next two are sums
+    missed: float = 0.0  # absolute errors
+    means: list[float] = field(default_factory=lambda: [0.0] * 3)  # what was seen
+    sums: list[float] = field(default_factory=lambda: [0.0] * 4)  # evidence of each family
+    tops: list[float] = field(default_factory=lambda: [0.0] * 4)  # its largest
+    early: float = 0.0  # mean deviation of the first rows
+    late: float = 0.0  # and of recent ones
 
-    def __init__(self, features: int, output: int, bounded: bool, rule: Constants) -> None:
-        self.output, self.bounded, self.rule = output, bounded, rule
-        self.inputs = Inputs(features)
-        self.past: list[Event] = []
-        self.open: dict[str, Any] | None = None
-        self.built = [0, -PAUSE - 1]  # rows where a build-up began and was last seen
+    @classmethod
+    def opened(
+        cls, row: Array, seen: tuple[float, float, float], t: int, built: int, inputs: int, sides: int
+    ) -> OpenEvent:
+        """Return an event that opens at row t, and builds up since row `built`."""
+        run, jumped = int(row[C["run"]]), row[C["single"]] >= CLEAR
+        since = {STUCK: t - run, MISSING: t - run + 1}.get(int(row[C["statistic"]]), t if jumped else built)
+        level, low, high = (float(row[C[name]]) for name in ("level", "level_low", "level_high"))
+        zero, sums = [0.0] * inputs, [0.0] * sides
+        error = (seen[2] - seen[1]) / (2.0 * WIDTH)
+        return cls(int(row[C["event"]]), since, t, t, t, level, low, high, error, zero, sums, sums)
+
+    def is_outdone(self, row: Array, threshold: float) -> bool:
+        """Return whether a row makes this another event: by a far larger jump, or as the value is stuck."""
+        if row[C["statistic"]] in RUNS:
+            return bool(row[C["score"]] >= threshold) and self.statistic not in RUNS
+        return bool(row[C["score"]] > self.severity + LARGER and row[C["single"]] >= CLEAR)
+
+    def add(self, row: Array, seen: tuple[float, float, float], t: int) -> None:
+        """Add a row that shows the event."""
+        families = row[C["single"] : C["single"] + 4].tolist()
+        self.rows, self.last = self.rows + 1, t
+        if families[SINGLE] >= CLEAR:
+            self.singles, self.odd = self.singles + 1, t
+        self.sums = [a + b for a, b in zip(self.sums, families, strict=True)]
+        self.tops = [max(a, b) for a, b in zip(self.tops, families, strict=True)]
+        y, low, high = seen
+        if y != y:
+            return
+        off = [y - self.level, y - 0.5 * (low + high)]
+        if self.known < EARLY:
+            self.known += 1
+            self.missed += abs(off[1])
+            self.means = [a + b for a, b in zip(self.means, seen, strict=True)]
+        off = off[: len(self.toward)]
+        if self.rows <= EARLY:
+            self.toward = [a + b for a, b in zip(self.toward, off, strict=True)]
+            self.away = [a + abs(b) for a, b in zip(self.away, off, strict=True)]
+        self.late += max(0.05, 1.0 / self.rows) * (off[-1] - self.late)
+        if self.rows <= FIRST:
+            self.early = self.late
+
+    def top(self, row: Array, seen: tuple[float, float, float], t: int) -> None:
+        """Record the row with the largest evidence so far."""
+        self.peak, self.statistic = t, int(row[C["statistic"]])
+        self.severity = float(max(row[C["score"]], row[C["evidence"]]))
+        self.observed, self.low, self.high = seen[0] if seen[0] == seen[0] else None, *seen[1:]
 
     @property
-    def events(self) -> list[Event]:
-        """The latest events. An open event is the last one."""
-        return self.past + ([] if self.open is None else [self._event(None)])
+    def kind(self) -> str:
+        """The kind of the event by what its rows show.
 
-    def add(self, out: Array, y: Array, low: Array, high: Array, X: Array, before: int) -> NDArray[Any]:
-        """Take judged rows, of which the first has number `before`; return a tuple of events for rows where any change.
-
-        (n,), None for most rows; an event that clears comes before one that opens.
+        One to three odd rows, more odd by themselves than their level, are a spike. Else the family with the most
+        evidence wins. A level is on one side of what was usual, unlike a variance; one that builds up slowly or grows
+        is a trend.
         """
-        changes = np.full(len(out), None, dtype=object)
-        numbers = out[:, C["event"]]
-        for i in np.flatnonzero((out[:, C["evidence"]] >= ODD) | (numbers > 0) | _ends(numbers, self.open)).tolist():
-            self._build_up(out[i], before + i)
-            found = []
-            if self.open is not None and numbers[i] != self.open["number"]:
-                found.append(self._close())
-            if numbers[i] > 0:
-                opens = self.open is None
-                self._follow(out[i], (float(y[i]), float(low[i]), float(high[i])), X, i, before)
-                found += [self._event(None)] if opens else []
-            changes[i] = tuple(found) or None
-        self.inputs.add(X)
-        return changes
+        if self.statistic in RUNS:
+            return STATISTICS[self.statistic]
+        single, shifted, seasonal, _ = self.tops
+        if self.singles <= 3 and single >= max(shifted, 0.9 * seasonal) and FAMILY[self.statistic] != SEASONAL:
+            return "spike"
+        slow = self.start - self.since >= SLOW and single < shifted
+        _, shifted, seasonal, spreading = self.sums
+        if seasonal > max(shifted, spreading):
+            return "season broken"
+        one_sided = any(abs(toward) > SIDE * away for toward, away in zip(self.toward, self.away, strict=True))
+        if shifted == 0.0 or not one_sided:
+            return "variance"
+        grows = self.rows > 3 * FIRST and abs(self.late) > 1.7 * abs(self.early)
+        return "trend" if slow or grows else "level"
 
-    def _build_up(self, row: Array, t: int) -> None:
-        if row[C["evidence"]] >= ODD:
-            self.built = [t if t - self.built[1] > PAUSE + 1 else self.built[0], t]
-
-    def _follow(self, row: Array, seen: tuple[float, float, float], X: Array, i: int, before: int) -> None:
-        """Add a row to the open event, or to a new one."""
-        t, opens = before + i, self.open is None
-        if self.open is None:
-            self.open = self._start(row, seen, t)
-        event, evidence = self.open, row[C["evidence"]]
-        if not opens and self._turns(event, row):  # what came before was less
-            self.open = event = event | self._start(row, seen, t) | {"start": event["start"]}
-        if evidence >= self.rule.low:
-            families = row[C["single"] : C["single"] + 4]
-            event["rows"], event["last"] = event["rows"] + 1, t
-            if families[SINGLE] >= CLEAR:
-                event["singles"], event["odd"] = event["singles"] + 1, t
-            event["sums"] = [a + b for a, b in zip(event["sums"], families.tolist(), strict=True)]
-            event["tops"] = [max(a, b) for a, b in zip(event["tops"], families.tolist(), strict=True)]
-            self._lean(event, seen)
-            if seen[0] == seen[0] and event["known"] < EARLY:
-                event["known"] += 1
-                event["missed"] += abs(seen[0] - 0.5 * (seen[1] + seen[2]))
-                event["means"] = [a + b for a, b in zip(event["means"], seen, strict=True)]
-        if opens or row[C["score"]] > event["severity"]:
-            self._top(event, row, seen, t)
-        if event["peak"] == t or t - event["start"] in AGES:
-            for j, odd in self.inputs.look(X, i, t - event["since"] + 1).items():
-                event["unusual"][str(j)] = max(odd, event["unusual"].get(str(j), 0.0))
-
-    def _turns(self, event: dict[str, Any], row: Array) -> bool:
-        """Return whether a row makes the open event another one: by a far larger jump, or as the value is stuck."""
-        if row[C["statistic"]] in RUNS:
-            return bool(row[C["score"]] >= self.rule.threshold) and event["statistic"] not in RUNS
-        return bool(row[C["score"]] > event["severity"] + LARGER and row[C["single"]] >= CLEAR)
-
-    def _lean(self, event: dict[str, Any], seen: tuple[float, float, float]) -> None:
-        """Record whether the target stays on one side of its prediction, and whether the difference grows."""
-        if seen[0] != seen[0]:
-            return
-        off = seen[0] - event["level"]
-        expected = 0.5 * (seen[1] + seen[2])
-        if event["rows"] <= EARLY:
-            offs = [off, seen[0] - expected] if self.bounded else [off]
-            event["toward"] = [a + b for a, b in zip(event["toward"], offs, strict=False)]
-            event["away"] = [a + abs(b) for a, b in zip(event["away"], offs, strict=False)]
-        if self.bounded:
-            off = seen[0] - expected
-        event["late"] += max(0.05, 1.0 / event["rows"]) * (off - event["late"])
-        if event["rows"] <= FIRST:
-            event["early"] = event["late"]
-
-    def _start(self, row: Array, seen: tuple[float, float, float], t: int) -> dict[str, Any]:
-        run = int(row[C["run"]])
-        jumped = row[C["single"]] >= CLEAR
-        since = {STUCK: t - run, MISSING: t - run + 1}.get(int(row[C["statistic"]]), t if jumped else self.built[0])
-        usual = {name: float(row[C[name]]) for name in ("level", "level_low", "level_high")}
-        counts = dict.fromkeys(("rows", "known", "singles"), 0)
-        sums = {
-            "missed": 0.0,
-            "means": [0.0] * 3,
-            "sums": [0.0] * 4,
-            "tops": [0.0] * 4,
-            "severity": 0.0,
-            "last": t,
-            "odd": t,
-        }
-        sums |= {"early": 0.0, "late": 0.0, "toward": [0.0] * (1 + self.bounded), "away": [0.0] * (1 + self.bounded)}
-        sums["error"] = (seen[2] - seen[1]) / (2.0 * WIDTH)
-        return {"unusual": {}, "number": int(row[C["event"]]), "since": since, "start": t, **usual, **counts, **sums}
-
-    def _top(self, event: dict[str, Any], row: Array, seen: tuple[float, float, float], t: int) -> None:
-        """Record the row with the largest evidence so far."""
-        y, low, high = seen
-        event.update(
-            severity=float(max(row[C["score"]], row[C["evidence"]])),
-            peak=t,
-            statistic=int(row[C["statistic"]]),
-            observed=y if y == y else None,
-            low=low,
-            high=high,
-        )
-
-    def _close(self) -> Event:
-        event = self._event(self.open["last"])  # type: ignore[index]
-        self.past, self.open = [*self.past, event][-EVENTS:], None
-        return event
-
-    def _event(self, end: int | None) -> Event:
-        """Return the open event as known so far."""
-        e = self.open
-        assert e is not None
-        kind = kind_of(e)
-        observed, low, high = e["observed"], e["low"], e["high"]
-        if kind in ("level", "trend") and e["known"]:
-            means = [total / e["known"] for total in e["means"]]
-            if STATISTICS[e["statistic"]].startswith("level") or not self.bounded:
-                observed, low, high = means[0], e["level_low"], e["level_high"]
+    def known_so_far(self, output: int, *, ended: bool) -> Event:
+        """Return what is known about the event."""
+        kind, rows, end = self.kind, self.rows, self.last
+        observed, low, high = self.observed, self.low, self.high
+        if kind in ("level", "trend") and self.known:
+            means = [total / self.known for total in self.means]
+            if STATISTICS[self.statistic].startswith("level") or len(self.toward) == 1:
+                observed, low, high = means[0], self.level_low, self.level_high
             elif observed is None or low <= observed <= high:  # a model follows: at a jump, the peak tells more
                 observed, low, high = means
-        rows = e["rows"]
         if kind == "spike":  # averages show it for longer
-            rows, end = max(e["singles"], 1), None if end is None else e["odd"]
-        usual = e["error"] if e["error"] > 0.0 else 1.0
+            rows, end = max(self.singles, 1), self.odd
+        usual = self.error if self.error > 0.0 else 1.0
         return Event(
-            number=e["number"],
+            number=self.number,
             kind=kind,
-            since=e["since"],
-            start=e["start"],
-            peak=e["peak"],
-            end=end,
-            severity=round(e["severity"], 3),
+            since=self.since,
+            start=self.start,
+            peak=self.peak,
+            end=end if ended else None,
+            severity=round(self.severity, 3),
             rows=rows,
-            statistic=STATISTICS[e["statistic"]],
+            statistic=STATISTICS[self.statistic],
             observed=observed,
             expected=0.5 * (low + high),
             low=low,
             high=high,
-            factor=min(e["missed"] / max(e["known"], 1) / usual, LARGEST),
-            unusual=unusual({int(j): odd for j, odd in e["unusual"].items()}),
-            inputs=self.inputs.features,
-            output=self.output,
+            factor=min(self.missed / max(self.known, 1) / usual, LARGEST),
+            unusual=unusual(self.unusual),
+            inputs=len(self.unusual),
+            output=output,
         )
-
-    @property
-    def text(self) -> str:
-        """The open event and past events, as JSON."""
-        past = [event.to_dict() for event in self.past]
-        return json.dumps({"open": self.open, "past": past, "built": self.built})
-
-    @text.setter
-    def text(self, text: str) -> None:
-        self.open, self.past, self.built = self.read(text)
-
-    def read(self, text: str) -> tuple[dict[str, Any] | None, list[Event], list[int]]:
-        """Return what `text` wrote: the event that is open, past ones, and the rows of a build-up."""
-        row, seen, features = np.zeros(len(COLUMNS)), (0.0, 0.0, 0.0), self.inputs.features
-        example = self._start(row, seen, 0)
-        self._top(example, row, seen, 0)
-        try:
-            known = json.loads(text)
-            check_open(known["open"], example, features)
-            check_past(known["past"], Event, features)
-            check_like("built", known["built"], self.built)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ValueError(f"the events of a detector cannot be read: {error}.") from None
-        return known["open"], [Event.from_dict(event) for event in known["past"]], known["built"]
-
-
-def kind_of(event: dict[str, Any]) -> str:
-    """Return the kind of an event by what its rows show.
-
-    One to three odd rows, more odd by themselves than their level, are a spike. Else the family with the most evidence
-    wins. A level is on one side of what was usual, unlike a variance; one that builds up slowly or grows is a trend.
-    """
-    if event["statistic"] in RUNS:
-        return STATISTICS[event["statistic"]]
-    single, shifted, seasonal, spreading = event["tops"]
-    if event["singles"] <= 3 and single >= max(shifted, 0.9 * seasonal) and FAMILY[event["statistic"]] != SEASONAL:
-        return "spike"
-    _, shifted, seasonal, spreading = event["sums"]
-    if seasonal > max(shifted, spreading):
-        return "season broken"
-    one_sided = any(abs(toward) > SIDE * away for toward, away in zip(event["toward"], event["away"], strict=True))
-    if shifted == 0.0 or not one_sided:
-        return "variance"
-    slow = event["start"] - event["since"] >= SLOW and event["tops"][SINGLE] < event["tops"][LEVEL]
-    grows = event["rows"] > 3 * FIRST and abs(event["late"]) > 1.7 * abs(event["early"])
-    return "trend" if slow or grows else "level"
-
-
-def _ends(numbers: Array, event: dict[str, Any] | None) -> NDArray[np.bool_]:
-    """Return which rows are the first after an event."""
-    before = np.concatenate([[0.0 if event is None else event["number"]], numbers[:-1]])
-    return (before > 0) & (numbers != before)

@@ -40,22 +40,21 @@ class Inputs(WithFields):
         new = np.clip(X[max(0, n - KEPT) : n], -LARGEST, LARGEST).astype(np.float32)
         return np.concatenate([self.recent[len(new) :], new])
 
-    def look(self, X: Array, i: int, rows: int) -> dict[int, float]:
-        """Return the evidence that inputs are unusual at row i of a block, in an event of `rows` rows."""
+    def look(self, X: Array, i: int, rows: int) -> list[float]:
+        """Return the evidence that each input is unusual at row i of a block, in an event of `rows` rows."""
         known = min(self.rows + i + 1, KEPT)
         last = self._until(X, i + 1)[KEPT - known :].astype(np.float64)
         rows = max(rows, 1)
         if known - rows < ENOUGH or rows > EARLY:
-            return {}
+            return [0.0] * self.features
         new = min(rows, LATEST)
         several = np.log10(max(self.features, 1))
-        odd = {j: evidence(last[:-rows, j], last[-new - 1 :, j]) - several for j in range(self.features)}
-        return {j: value for j, value in odd.items() if value >= PERHAPS}
+        return [float(evidence(last[:-rows, j], last[-new - 1 :, j]) - several) for j in range(self.features)]
 
 
-def unusual(odd: dict[int, float]) -> tuple[int, ...]:
+def unusual(odd: list[float]) -> tuple[int, ...]:
     """Return the inputs to name in a reason, the most unusual first."""
-    worst = sorted(odd, key=lambda j: -odd[j])
+    worst = sorted((j for j, value in enumerate(odd) if value >= PERHAPS), key=lambda j: -odd[j])
     if len(worst) == 1 or (worst and odd[worst[0]] >= odd[worst[1]] + 1.0 and odd[worst[0]] < UNUSUAL):
         return (worst[0],)
     return tuple(j for j in worst if odd[j] >= UNUSUAL)

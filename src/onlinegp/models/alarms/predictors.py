@@ -96,7 +96,9 @@ def find_season(x: Array) -> int:
     squares = float(x @ x)
     if squares <= 0.0:
         return 0
-    r = np.array([float(x[: n - k] @ x[k:]) / squares * n / (n - k) for k in range(longest + 2)])
+    spectrum = np.fft.rfft(x, 2 * n)
+    products = np.fft.irfft(spectrum * spectrum.conj())[: longest + 2]
+    r = products / squares * n / (n - np.arange(longest + 2))
     zeros = np.flatnonzero(r[1:longest] <= 0.0)
     first = max(int(zeros[0]) + 1 if len(zeros) else longest, SHORTEST)
     highest = max(r[first : longest + 1], default=0.0)

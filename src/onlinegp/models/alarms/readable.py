@@ -10,12 +10,10 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import (
-    COLUMNS,
     COUNTS,
     CUT_ERROR,
     EVENTS,
     FAMILY,
-    FIRST_LOOK,
     LEVEL_WIDTH,
     MISSING,
     MOST_ERROR,
@@ -26,8 +24,7 @@ from onlinegp.models.alarms.constants import (
     SUDDEN,
     WIDTH,
 )
-from onlinegp.models.alarms.predictors import Predictor, far_lags, find_season, near_lags
-from onlinegp.models.alarms.scales import find_shift, from_scale, to_scale
+from onlinegp.models.alarms.predictors import Predictor, far_lags, near_lags
 from onlinegp.models.alarms.tails import LARGEST, Tail
 
 EARLY = 20  # rows in which no error is cut
@@ -37,7 +34,7 @@ class Readable:
     """The rows of `Watch`, one by one; numbers and counts are attributes of `s` meanwhile."""
 
     def __init__(self, watch: Any) -> None:
-        self.w, self.c, self.replays = watch, watch.rule, False
+        self.w, self.c = watch, watch.rule
         numbers, counts = watch.numbers.tolist(), watch.counts.tolist()
         self.s: Any = SimpleNamespace(
             **dict(zip(NUMBERS, numbers, strict=True)), **dict(zip(COUNTS, counts, strict=True))
@@ -64,14 +61,11 @@ class Readable:
         if isnan(y):
             self._missing(out)
             return
-        self._look_for_scale()
-        y = to_scale(y, s.shift)
         if s.known == 0:
             s.origin = s.last = y
-            self._restart()
+            self.restart()
         y = self._in_units(y)
         v = min(max(v, -LARGEST), LARGEST) if self.w.scores else y
-        self._look_for_season()
         self._measure(y, v, out)
         s.rows += 1
         s.known += 1
@@ -86,53 +80,9 @@ class Readable:
 
     def _from_units(self, value: float) -> float:
         s = self.s
-        return from_scale(s.origin + (s.unit if s.unit > 0.0 else 1.0) * value, s.shift)
+        return float(s.origin + (s.unit if s.unit > 0.0 else 1.0) * value)
 
-    def _past(self) -> Array:
-        s = self.s
-        past = [self.w.recent[(s.rows - k) % RECENT] for k in range(s.recent, 0, -1)]
-        return np.array(past, dtype=np.float64)
-
-    def _look_for_scale(self) -> None:
-        """See if the target has another scale, only while all rows are kept, so that all can be taken again on it."""
-        s = self.s
-        power = s.rows & (s.rows - 1) == 0
-        if self.w.scores or self.replays or not power or s.rows < FIRST_LOOK or not s.known == s.recent == s.rows:
-            return
-        past = np.array([self._from_units(value) for value in self._past().tolist()])
-        shift = find_shift(past)
-        if (shift > 0.0) != (s.shift > 0.0):
-            self._replay(shift, past)
-
-    def _replay(self, shift: float, past: Array) -> None:
-        """Take all rows again, on another scale; events stay as they are."""
-        s = self.s
-        before = SimpleNamespace(**vars(s))
-        for name in NUMBERS:
-            setattr(s, name, 0.0)
-        for name in COUNTS:
-            setattr(s, name, 0)
-        s.shift = shift
-        s.look, s.season = (FIRST_LOOK, 0) if before.look > 0 else (0, before.season)
-        self.w.sizes[:], self.w.laws[:] = 0, 0.0
-        self.replays = True
-        for value in past.tolist():
-            self.row(value, value, np.zeros(len(COLUMNS)))
-        self.replays = False
-        s.events, s.open, s.calm, s.own = before.events, before.open, before.calm, before.own
-        self.w.usual[:] = LARGEST
-
-    def _look_for_season(self) -> None:
-        s = self.s
-        if s.look == 0 or s.rows < s.look:
-            return
-        s.look *= 2
-        season = find_season(self._past())
-        if season > 0 and abs(season - s.season) > 1:
-            s.season = season
-            self._restart()
-
-    def _restart(self) -> None:
+    def restart(self) -> None:
         """Start both predictors from scratch, with the lags of the season, on the recent rows; empty its lists."""
         s, c = self.s, self.c
         self._predictors()
@@ -244,24 +194,30 @@ class Readable:
         for k in (STUCK, MISSING):
             if evidence[k] - c.stuck_offset > best:
                 best, leading = evidence[k] - c.stuck_offset, k
-        if s.known < c.silent:
-            best = 0.0
-        else:
-            tail = self.tails[-1]
-            out[0] = tail.evidence(best, 1.0)
-            tail.learn(best)
         for family in range(4):
             out[10 + family] = max(value for value, k in pooled if FAMILY[-k] == family)
-        out[2], out[3] = best, leading
-        out[1] = self._open(best, leading)
-        if s.open and s.own and leading not in (STUCK, MISSING) and evidence[0] == 0.0:
-            out[1] = 0.0  # back from stuck or missing to what is usual: no event of its own
-        out[14], out[15] = self._event(best, out[1], leading, x), s.same
+        self._finish(best, leading, evidence[0], x, out)
+        out[15] = s.same
 
-    def _open(self, best: float, leading: int) -> float:
+    def _finish(self, best: float, leading: int, odd: float, x: list[float] | None, out: Array) -> None:
+        """Calibrate the evidence; see if it opens an event. x is None if there is no value."""
+        s = self.s
+        if s.known < self.c.silent:
+            best = 0.0
+        else:
+            out[0] = self.tails[-1].evidence(best, 1.0)
+            if x is not None:
+                self.tails[-1].learn(best)
+        out[2], out[3] = best, leading
+        own = leading in (STUCK, MISSING)
+        back = s.open and s.own and not own and odd == 0.0  # from stuck or missing to what is usual
+        score = self._open(best, own)
+        out[1] = 0.0 if back else score
+        out[14] = self._event(best, out[1], own, x)
+
+    def _open(self, best: float, own: bool) -> float:
         """Return the score; a stuck or missing sensor has a peak of its own."""
         s, c, score = self.s, self.c, 0.0
-        own = leading in (STUCK, MISSING)
         for peak, held, mine in (("peak", "held", not own), ("stuck_peak", "stuck_held", own)):
             r = getattr(s, peak)
             free = r <= 1.0 or (own and r < c.threshold)  # a run of rows grows slowly, and opens one event
@@ -276,26 +232,25 @@ class Readable:
                 setattr(s, peak, r * c.fade)
         return score
 
-    def _event(self, best: float, score: float, leading: int, x: list[float]) -> int:
+    def _event(self, best: float, score: float, own: bool, x: list[float] | None) -> int:
         """Open an event, or clear it after 20 calm rows; return its number, 0 if none is open.
 
         What comes after a value that was stuck or missing is another event, but not the other way around. What has
         passed was a fault rather than a habit: of its values only the fourth root of their number stays.
         """
         s, c = self.s, self.c
-        own = int(leading in (STUCK, MISSING))
         if s.open:
             s.calm = 0 if best >= c.low else s.calm + 1
             s.open = int(s.calm < c.quiet)
             usual = self.w.usual[(s.events - 1) % EVENTS]
-            for k in range(len(x) if not s.open else 0):
-                if FAMILY[k] >= 0 and x[k] <= usual[k]:
+            for k, value in enumerate(x if x is not None and not s.open else ()):
+                if FAMILY[k] >= 0 and value <= usual[k]:
                     self.tails[k].thin(usual[k])
             if not s.open or own or not s.own:
                 return s.events if s.open else 0
-        if score >= c.threshold and not self.replays:
+        if score >= c.threshold:
             self.w.usual[s.events % EVENTS] = [tail.largest() for tail in self.tails]
-            s.events, s.open, s.calm, s.own = s.events + 1, 1, 0, own
+            s.events, s.open, s.calm, s.own = s.events + 1, 1, 0, int(own)
         return s.events if s.open else 0
 
     def _learn(
@@ -329,12 +284,8 @@ class Readable:
         s.gone += 1
         expected, spread = self.expect(out)
         evidence = self.tails[MISSING].evidence(float(s.gone), c.nearly) if s.known >= c.silent else 0.0
-        best = max(evidence - c.stuck_offset, 0.0)
-        if s.known >= c.silent:
-            out[0] = self.tails[-1].evidence(best, 1.0)
-        out[2], out[3] = best, MISSING
-        out[1] = self._open(best, MISSING)
-        out[14], out[15] = self._event(best, out[1], MISSING, []), s.gone
+        self._finish(max(evidence - c.stuck_offset, 0.0), MISSING, 0.0, None, out)
+        out[15] = s.gone
         value = s.score_level + spread * expected
         self.w.recent[s.rows % RECENT] = np.float32(min(max(value, -LARGEST), LARGEST))
         s.rows += 1

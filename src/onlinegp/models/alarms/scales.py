@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import log
 
 import numpy as np
 
@@ -14,18 +14,19 @@ ROUNDING = 1e-6  # of the mean: what is that far below zero is zero in float32
 LARGEST_LOG = 690.0
 
 
-def to_scale(y: float, shift: float) -> float:
+def to_scale(y: Array, shift: float) -> Array:
     """Return log(y + shift), extended by a line below zero; y if the shift is 0."""
     if shift == 0.0:
         return y
-    return log(y + shift) if y >= 0.0 else log(shift) + y / shift
+    return np.where(y < 0.0, log(shift) + y / shift, np.log(np.maximum(y, 0.0) + shift))
 
 
-def from_scale(z: float, shift: float) -> float:
-    """Return the target whose value on the scale is z."""
+def from_scale(z: Array, shift: float) -> Array:
+    """Return the targets whose values on the scale are z."""
     if shift == 0.0:
         return z
-    return exp(min(z, LARGEST_LOG)) - shift if z >= log(shift) else shift * (z - log(shift))
+    zero = log(shift)
+    return np.where(z < zero, shift * (z - zero), np.exp(np.minimum(z, LARGEST_LOG)) - shift)
 
 
 def find_shift(y: Array) -> float:
@@ -34,9 +35,7 @@ def find_shift(y: Array) -> float:
     The log density per row of an autoregression of order 1 on z = T(y) is, up to a constant,
     mean log T'(y) - log(variance of its errors) / 2. A series that is mostly zero has no density, and keeps its scale.
     """
-    mean = 0.0
-    for value in y.tolist():
-        mean += value / len(y)
+    mean = float((y / len(y)).sum())
     zeros = np.count_nonzero(y <= ROUNDING * mean)
     if not SHARE * mean > 0.0 or y.min() < -ROUNDING * mean or 2 * zeros > len(y):
         return 0.0

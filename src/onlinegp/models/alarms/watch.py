@@ -16,17 +16,25 @@ from onlinegp.models.alarms.constants import (
     RECENT,
     SCORE,
     STATISTICS,
+    C,
     Constants,
+    K,
+    N,
 )
-from onlinegp.models.alarms.predictors import MOST_FAR, MOST_NEAR
+from onlinegp.models.alarms.predictors import MOST_FAR, MOST_NEAR, find_season
 from onlinegp.models.alarms.readable import Readable
+from onlinegp.models.alarms.scales import find_shift, from_scale, to_scale
+from onlinegp.models.alarms.tails import LARGEST
 from onlinegp.native_module import native
 from onlinegp.state import Fields, Values, WithFields, array, integers
 from onlinegp.state.fields import LARGEST_POSITION, Field
 
+OF_EVENTS = ("events", "open", "calm", "own")
+EXPECTED = slice(C["expected"], C["level_high"] + 1)
+
 
 class Watch(WithFields):
-    """The state of the detector on one series, in arrays that the compiled twin shares, and its readable engine.
+    """The state of the detector on one series, in arrays that the compiled and the readable engine share.
 
     Row t = 1, 2, ..., g = 1 / (t + 1); a running mean has rate max(its rate, g). Nothing looks ahead. y is the target,
     v the series that is predicted: y itself, or the normal score of y by a model. Of both, d = value - slow level.
@@ -63,6 +71,7 @@ class Watch(WithFields):
         self, *, scores: bool, season: int | None, daily: bool, native: bool, rule: Constants | None = None
     ) -> None:
         self.scores, self.daily, self.native, self.rule = scores, daily, native, rule or Constants()
+        self.season = season
         self.statistics = len(STATISTICS) if scores else SCORE
         self.lists = self.statistics + 1  # with that of the evidence
         self.kept = KEPT_OF_SCORES if scores else KEPT
@@ -75,8 +84,7 @@ class Watch(WithFields):
         self.usual = np.zeros(
             (EVENTS, self.lists), dtype=np.float32
         )  # the largest values before each of the last events
-        self.counts[COUNTS.index("season")] = season or 0
-        self.counts[COUNTS.index("look")] = FIRST_LOOK if season is None else 0
+        self.counts[K["season"]], self.counts[K["look"]] = season or 0, FIRST_LOOK
 
     @property
     def fields(self) -> Fields:
@@ -99,7 +107,7 @@ class Watch(WithFields):
         opened = counts["open"] <= min(counts["events"], 1)
         if max(counts["recent"], counts["season"]) > RECENT or counts["known"] > counts["rows"] or not opened:
             raise ValueError(f"counts of a detector contradict each other: {counts}.")
-        shift = values["numbers"][NUMBERS.index("shift")]
+        shift = values["numbers"][N["shift"]]
         if shift < 0.0:
             raise ValueError(f"numbers of a detector must have a shift of at least 0, got {shift}.")
         size, rows = values["sizes"][:, :, 0], values["sizes"][:, :, 1]
@@ -112,30 +120,81 @@ class Watch(WithFields):
     def rows(self) -> int:
         return int(self.counts[0])
 
-    def add(self, y: Array, v: Array) -> Array:
-        """Take rows, NaN where one is missing; return what `constants.COLUMNS` names for each, (n, columns)."""
-        out = np.zeros((len(y), len(COLUMNS)))
+    def add(self, y: Array, v: Array, *, restart: bool = False) -> Array:
+        """Take rows, NaN where one is missing; return what `constants.COLUMNS` names for each, (n, columns).
+
+        `restart` starts the predictors from scratch before, on the recent rows.
+        """
+        due = self._rows_before_a_look(y)
+        out = self._judged(y[:due], v[:due], restart)
+        return out if due == len(y) else np.concatenate([out, self.add(y[due:], v[due:], restart=self._look())])
+
+    def _rows_before_a_look(self, y: Array) -> int:
+        """Return the number of rows before a season and a scale are looked for; it is before a row with a value."""
+        look = int(self.counts[K["look"]])
+        at = max(look - self.rows, 0) if look else len(y)
+        known = np.flatnonzero(~np.isnan(y[at:]))
+        return at + int(known[0]) if len(known) else len(y)
+
+    def _judged(self, y: Array, v: Array, restart: bool) -> Array:
+        shift, out = self.numbers[N["shift"]], np.zeros((len(y), len(COLUMNS)))
+        y = np.ascontiguousarray(to_scale(y, shift), dtype=np.float64)
+        v = np.ascontiguousarray(v, dtype=np.float64) if self.scores else y
         if self.native:
-            y, v = np.ascontiguousarray(y, dtype=np.float64), np.ascontiguousarray(v, dtype=np.float64)
             arrays = [getattr(self, name) for name in self.fields]
-            native().watch(*arrays, np.array(self.rule), self.scores, self.daily, y, v, out)
-            return out
-        engine = Readable(self)
-        for i in range(len(y)):
-            engine.row(float(y[i]), float(v[i]), out[i])
-        engine.store()
+            native().watch(*arrays, np.array(self.rule), self.scores, self.daily, restart, y, v, out)
+        else:
+            engine = Readable(self)
+            if restart:
+                engine.restart()
+            for i in range(len(y)):
+                engine.row(float(y[i]), float(v[i]), out[i])
+            engine.store()
+        out[:, EXPECTED] = from_scale(out[:, EXPECTED], shift)
         return out
+
+    def _look(self) -> bool:
+        """Look for a scale and a season. Return whether there is a new season."""
+        self.counts[K["look"]] *= 2
+        rows, known, recent, before = (self.counts[K[name]] for name in ("rows", "known", "recent", "season"))
+        if not self.scores and known == recent == rows:  # all are kept, so that all can be taken again
+            self._look_for_scale()
+        season = find_season(self._past()) if self.season is None else 0
+        if season == 0 or abs(season - before) <= 1:
+            return False
+        self.counts[K["season"]] = season
+        return True
+
+    def _look_for_scale(self) -> None:
+        """If all rows are more likely on another scale, take them again on it. Events stay as they are."""
+        numbers, counts = self.numbers, self.counts
+        past = from_scale(numbers[N["origin"]] + (numbers[N["unit"]] or 1.0) * self._past(), numbers[N["shift"]])
+        shift = find_shift(past)
+        if (shift > 0.0) == (numbers[N["shift"]] > 0.0):
+            return
+        kept = [K[name] for name in ("look", "season", *OF_EVENTS)]
+        before = counts[kept]
+        numbers[:], counts[:], self.sizes[:], self.laws[:] = 0.0, 0, 0, 0.0
+        numbers[N["shift"]], counts[kept[:2]] = shift, before[:2]
+        self._judged(past, past, False)
+        counts[kept], self.usual[:] = before, LARGEST
+
+    def _past(self) -> Array:
+        """Return the recent rows, in units."""
+        back = np.arange(self.counts[K["recent"]], 0, -1)
+        return self.recent[(self.rows - back) % RECENT].astype(np.float64)
 
     def begin_series(self) -> None:
         """Start a new series: lags do not reach back to earlier rows."""
-        self.counts[COUNTS.index("recent")] = 0
+        self.counts[K["recent"]] = 0
 
     def forget_events(self) -> None:
         """Count events from one again."""
-        self.counts[[COUNTS.index(name) for name in ("events", "open", "calm", "own")]] = 0
+        self.counts[[K[name] for name in OF_EVENTS]] = 0
 
     def next(self) -> Array:
         """Return the expected part of the columns for the next row."""
         out = np.zeros(len(COLUMNS))
         Readable(self).expect(out)
+        out[EXPECTED] = from_scale(out[EXPECTED], self.numbers[N["shift"]])
         return out
