@@ -64,23 +64,27 @@ class Readable:
         if s.known == 0:
             s.origin = s.last = y
             self.restart()
-        y = self._in_units(y)
-        v = min(max(v, -LARGEST), LARGEST) if self.w.scores else y
-        self._measure(y, v, out)
-        s.rows += 1
-        s.known += 1
-        s.recent = min(s.recent + 1, RECENT)
-
-    def _in_units(self, y: float) -> float:
-        """Return y relative to the first value, in units of the first change, so that float32 can hold it."""
-        s = self.s
         if s.unit == 0.0:
             s.unit = abs(y - s.origin)
-        return min(max((y - s.origin) / s.unit, -LARGEST), LARGEST) if s.unit > 0.0 else 0.0
+        # Relative to the first value, in units of the first change, so that float32 can hold it
+        y = _bounded((y - s.origin) / s.unit) if s.unit > 0.0 else 0.0
+        v = _bounded(v) if self.w.scores else y
+        self._measure(y, v, out)
+        s.known += 1
+        self._remember(v)
 
-    def _from_units(self, value: float) -> float:
+    def _remember(self, v: float) -> None:
         s = self.s
-        return float(s.origin + (s.unit if s.unit > 0.0 else 1.0) * value)
+        self.w.recent[s.rows % RECENT] = np.float32(v)
+        s.rows += 1
+        s.recent = min(s.recent + 1, RECENT)
+
+    def _follow(self, name: str, rate: float, value: float) -> float:
+        """Update a running mean, which is a plain mean at first, and return it."""
+        old = getattr(self.s, name)
+        new: float = old + max(rate, 1.0 / (self.s.known + 1.0)) * (value - old)
+        setattr(self.s, name, new)
+        return new
 
     def restart(self) -> None:
         """Start both predictors from scratch, with the lags of the season, on the recent rows; empty its lists."""
@@ -105,22 +109,22 @@ class Readable:
 
     def _measure(self, y: float, v: float, out: Array) -> None:
         s, c, recent = self.s, self.c, self.w.recent
-        g = 1.0 / (s.known + 1.0)
-        d, dv = y - s.level, v - s.score_level
         if s.known == 0:
-            s.level, s.score_level, d, dv = y, v, 0.0, 0.0
+            s.level, s.score_level = y, v
+        dv = v - s.score_level
         # 1. Predict, in spreads from the slow level
-        spread = max(s.score_spread, 1e-9)
+        expected, spread = self.expect(out)
         seasonal = bool(self.far.lags) and s.recent > s.season
-        expected = self.near.predict(recent, s.rows, s.recent, s.score_level, spread)
-        self._fill(out, expected, spread)
         e = dv / spread - expected
         f = dv / spread - self.far.predict(recent, s.rows, s.recent, s.score_level, spread) if seasonal else 0.0
         # 2. Measure
         a = max(abs(e) * spread - 0.001 * s.score_spread, 0.0)
         unit = max(s.mean_error, 0.1 * s.long_error)
         z = min(a / unit, MOST_ERROR) if unit > 0.0 else (0.0 if a == 0.0 else CUT_ERROR)
-        x, ended = self._statistics(y, d, dv, f * spread, z, g)
+        changed = y != s.last or s.known == 0
+        ended = {STUCK: float(s.same) if changed else 0.0, MISSING: float(s.gone)}  # a run counts once, when it ends
+        s.same = 0 if changed else s.same + 1
+        x = self._statistics(y - s.level, dv, f * spread, z)
         # 3. to 5. Calibrate, pool, open
         self._judge(x, out)
         # Learn
@@ -128,49 +132,34 @@ class Readable:
             for k in range(self.w.statistics):
                 if (s.ready and s.rows >= s.ready) or not SEASON <= k < SEASON + 3:
                     self.tails[k].learn(ended.get(k, x[k]))
-        self._learn(e, f, a, unit, spread, seasonal, d, dv, g)
-        recent[s.rows % RECENT] = np.float32(v)
+        self._learn(e, f, a, unit, spread, seasonal, y, v)
         s.last, s.gone = y, 0
 
-    def _statistics(
-        self, y: float, d: float, dv: float, f: float, z: float, g: float
-    ) -> tuple[list[float], dict[int, float]]:
-        """Return the statistics, and what the lists learn in their place: a run of rows once, when it ends."""
-        s = self.s
-        s.level_20 += max(0.05, g) * (d - s.level_20)
-        s.level_100 += max(0.01, g) * (d - s.level_100)
-        s.score_20 += max(0.05, g) * (dv - s.score_20)
-        s.score_100 += max(0.01, g) * (dv - s.score_100)
-        s.season_20 += max(0.05, g) * (f - s.season_20)
-        cut = min(z, CUT_ERROR)
-        s.error_5 += max(0.2, g) * (cut - s.error_5)
-        s.error_20 += max(0.05, g) * (cut - s.error_20)
-        s.error_100 += max(0.01, g) * (cut - s.error_100)
-        changed = y != s.last or s.known == 0
-        ended = {STUCK: float(s.same) if changed else 0.0, MISSING: float(s.gone)}
-        s.same = 0 if changed else s.same + 1
-        x = [abs(d), *_both(s.level_20), *_both(s.level_100), abs(f), *_both(s.season_20)]
-        x += [z, s.error_5, s.error_20, s.error_100, float(s.same), 0.0]
-        return x + ([abs(dv), *_both(s.score_20), *_both(s.score_100)] if self.w.scores else []), ended
+    def _statistics(self, d: float, dv: float, f: float, z: float) -> list[float]:
+        follow, cut = self._follow, min(z, CUT_ERROR)
+        of_level = [abs(d), *_both(follow("level_20", 0.05, d)), *_both(follow("level_100", 0.01, d))]
+        of_score = [abs(dv), *_both(follow("score_20", 0.05, dv)), *_both(follow("score_100", 0.01, dv))]
+        of_season = [abs(f), *_both(follow("season_20", 0.05, f))]
+        of_error = [z, follow("error_5", 0.2, cut), follow("error_20", 0.05, cut), follow("error_100", 0.01, cut)]
+        all_of_y = [*of_level, *of_season, *of_error, float(self.s.same), 0.0]
+        return all_of_y + of_score if self.w.scores else all_of_y
 
     def expect(self, out: Array) -> tuple[float, float]:
         """Fill in what is expected of the next row; return it in spreads, and the spread."""
         s = self.s
         spread = max(s.score_spread, 1e-9)
         expected = self.near.predict(self.w.recent, s.rows, s.recent, s.score_level, spread)
-        self._fill(out, expected, spread)
+        if s.known > 0:
+            predicted, width = s.score_level + spread * expected, WIDTH * s.mean_error
+            shown = predicted, predicted - width, predicted + width
+            out[4:7] = shown if self.w.scores else [self._from_units(value) for value in shown]
+            width = LEVEL_WIDTH * s.spread
+            out[7:10] = [self._from_units(value) for value in (s.level, s.level - width, s.level + width)]
         return expected, spread
 
-    def _fill(self, out: Array, expected: float, spread: float) -> None:
-        """Fill in what the row is judged by."""
+    def _from_units(self, value: float) -> float:
         s = self.s
-        predicted, width = s.score_level + spread * expected, WIDTH * s.mean_error
-        shown = predicted, predicted - width, predicted + width
-        out[4:7] = shown if self.w.scores else [self._from_units(value) for value in shown]
-        width = LEVEL_WIDTH * s.spread
-        out[7:10] = [self._from_units(value) for value in (s.level, s.level - width, s.level + width)]
-        if s.known == 0:  # nothing is known before the first value
-            out[4:10] = 0.0
+        return float(s.origin + (s.unit if s.unit > 0.0 else 1.0) * value)
 
     def _judge(self, x: list[float], out: Array) -> None:
         """Pool the evidence of all statistics; calibrate it; see if it opens an event."""
@@ -211,29 +200,29 @@ class Readable:
         out[2], out[3] = best, leading
         own = leading in (STUCK, MISSING)
         back = s.open and s.own and not own and odd == 0.0  # from stuck or missing to what is usual
-        score = self._open(best, own)
+        score = self._top("peak", "held", best, not own, False) + self._top("stuck_peak", "stuck_held", best, own, True)
         out[1] = 0.0 if back else score
-        out[14] = self._event(best, out[1], own, x)
+        self._follow_event(best, out[1], own, x)
+        out[14] = s.events if s.open else 0
 
-    def _open(self, best: float, own: bool) -> float:
-        """Return the score; a stuck or missing sensor has a peak of its own."""
-        s, c, score = self.s, self.c, 0.0
-        for peak, held, mine in (("peak", "held", not own), ("stuck_peak", "stuck_held", own)):
-            r = getattr(s, peak)
-            free = r <= 1.0 or (own and r < c.threshold)  # a run of rows grows slowly, and opens one event
-            if mine and best > r + (0.0 if free else c.margin):
-                score = best
-                setattr(s, peak, best)
-            elif s.open:
-                setattr(s, held, min(getattr(s, held) + 1, int(c.hold)))
-            elif getattr(s, held) > 0:
-                setattr(s, held, min(getattr(s, held), int(c.hold)) - 1)  # files of 0.2 have counts of another kind
-            else:
-                setattr(s, peak, r * c.fade)
-        return score
+    def _top(self, peak: str, held: str, best: float, mine: bool, own: bool) -> float:
+        """Return the score if the evidence tops its peak; a stuck or missing sensor has a peak of its own."""
+        s, c = self.s, self.c
+        r, h = getattr(s, peak), getattr(s, held)
+        free = r <= 1.0 or (own and r < c.threshold)  # a run of rows grows slowly, and opens one event
+        if mine and best > r + (0.0 if free else c.margin):
+            setattr(s, peak, best)
+            return best
+        if s.open:
+            setattr(s, held, min(h + 1, int(c.hold)))
+        elif h > 0:
+            setattr(s, held, min(h, int(c.hold)) - 1)  # files of 0.2 have counts of another kind
+        else:
+            setattr(s, peak, r * c.fade)
+        return 0.0
 
-    def _event(self, best: float, score: float, own: bool, x: list[float] | None) -> int:
-        """Open an event, or clear it after 20 calm rows; return its number, 0 if none is open.
+    def _follow_event(self, best: float, score: float, own: bool, x: list[float] | None) -> None:
+        """Open an event, or clear it after 20 calm rows.
 
         What comes after a value that was stuck or missing is another event, but not the other way around. What has
         passed was a fault rather than a habit: of its values only the fourth root of their number stays.
@@ -247,14 +236,13 @@ class Readable:
                 if FAMILY[k] >= 0 and value <= usual[k]:
                     self.tails[k].thin(usual[k])
             if not s.open or own or not s.own:
-                return s.events if s.open else 0
+                return
         if score >= c.threshold:
             self.w.usual[s.events % EVENTS] = [tail.largest() for tail in self.tails]
             s.events, s.open, s.calm, s.own = s.events + 1, 1, 0, int(own)
-        return s.events if s.open else 0
 
     def _learn(
-        self, e: float, f: float, a: float, unit: float, spread: float, seasonal: bool, d: float, dv: float, g: float
+        self, e: float, f: float, a: float, unit: float, spread: float, seasonal: bool, y: float, v: float
     ) -> None:
         """Let the predictors and the running means learn the row."""
         s, c = self.s, self.c
@@ -264,17 +252,15 @@ class Readable:
             self.near.learn(e, 3.0 if early else limit / spread)
         if seasonal:
             self.far.learn(f, c.clip * s.far_error / spread if s.far_error > 0.0 else 3.0)
-        far = abs(f) * spread if seasonal else abs(dv)
-        if not (early or s.far_error <= 0.0):
-            far = min(far, c.clip * s.far_error)
-        s.far_error += max(0.005, g) * (far - s.far_error)
+        far = abs(f) * spread if seasonal else abs(v - s.score_level)
+        self._follow("far_error", 0.005, far if early or s.far_error <= 0.0 else min(far, c.clip * s.far_error))
         a = a if early else min(a, 1.25 * limit)
-        s.mean_error += max(c.error_rate, g) * (a - s.mean_error)
-        s.long_error += max(c.long_rate, g) * (a - s.long_error)
-        s.spread += max(c.slow, g) * (abs(d) - s.spread)
-        s.level += max(c.slow, g) * d
-        s.score_spread += max(c.slow, g) * (abs(dv) - s.score_spread)
-        s.score_level += max(c.slow, g) * dv
+        self._follow("mean_error", c.error_rate, a)
+        self._follow("long_error", c.long_rate, a)
+        self._follow("spread", c.slow, abs(y - s.level))
+        self._follow("level", c.slow, y)
+        self._follow("score_spread", c.slow, abs(v - s.score_level))
+        self._follow("score_level", c.slow, v)
 
     def _missing(self, out: Array) -> None:
         """Take a row without a value: lags find the prediction in its place, and nothing else learns."""
@@ -286,10 +272,11 @@ class Readable:
         evidence = self.tails[MISSING].evidence(float(s.gone), c.nearly) if s.known >= c.silent else 0.0
         self._finish(max(evidence - c.stuck_offset, 0.0), MISSING, 0.0, None, out)
         out[15] = s.gone
-        value = s.score_level + spread * expected
-        self.w.recent[s.rows % RECENT] = np.float32(min(max(value, -LARGEST), LARGEST))
-        s.rows += 1
-        s.recent = min(s.recent + 1, RECENT)
+        self._remember(_bounded(s.score_level + spread * expected))
+
+
+def _bounded(value: float) -> float:
+    return min(max(value, -LARGEST), LARGEST)
 
 
 def _both(value: float) -> tuple[float, float]:
