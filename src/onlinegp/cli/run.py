@@ -44,7 +44,7 @@ from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.event_rate import detector_parameters, time_column
 from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.flag_commands import Commands
-from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.flags import Flags
 from onlinegp.streams.running.helpful_lags import lags_help
 from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.key_rules import KeyRules
@@ -56,6 +56,7 @@ from onlinegp.streams.running.run import Every, Job
 from onlinegp.streams.running.run_by_key import ModelPerKey
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
+from onlinegp.streams.running.surprises import Surprises
 from onlinegp.streams.writing.report import write_report
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 

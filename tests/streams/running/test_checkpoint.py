@@ -15,9 +15,10 @@ from onlinegp.files import container
 from onlinegp.files.container import ModelFileError
 from onlinegp.streams.running.checkpoint import checked, from_bytes
 from onlinegp.streams.running.event_scenes import Scenes
-from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.flags import Flags
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.score import Curves, Score
+from onlinegp.streams.running.surprises import Surprises
 
 ODD = [None, True, -1, 0, 1, 2**70, 1.5, math.nan, math.inf, -1e300, "", "x", [], [1], ["x"], [[]], {}, {"x": 1}]
 

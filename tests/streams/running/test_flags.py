@@ -15,10 +15,11 @@ from onlinegp.predictions import Gaussian
 from onlinegp.streams.reading.formats import open_source
 from onlinegp.streams.reading.source import Columns
 from onlinegp.streams.running.event_rate import detector_parameters, time_column
-from onlinegp.streams.running.flags import MOST, Flags, Surprises
+from onlinegp.streams.running.flags import Flags
 from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import Predicted, advance
 from onlinegp.streams.running.score import LEVELS, Score
+from onlinegp.streams.running.surprises import MOST, Surprises
 
 NOISE = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "10", "--tune", "0"]
 

@@ -28,7 +28,6 @@ from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.state import Fields, integer, learner
 
 SIGMA = 1.2533141373155001  # standard deviations of a normal in a mean absolute error
-SHOWN = ("tail", "score", "event", "expected", "low", "high")
 
 
 @parameters
@@ -116,8 +115,8 @@ class Detector(OuterRegressor):
         self.check()
         inner = None if self.model is None else self.model.start(features, outputs)
 
-        def alarms(output: int) -> Alarms:
-            return Alarms(
+        alarms = [
+            Alarms(
                 self.rate,
                 features=features,
                 scores=inner is not None and features > 0,
@@ -126,8 +125,9 @@ class Detector(OuterRegressor):
                 native=is_native(self.engine),
                 output=output,
             )
-
-        return DetectorLearner(features, outputs, inner, [alarms(i) for i in range(outputs)])
+            for output in range(outputs)
+        ]
+        return DetectorLearner(features, outputs, inner, alarms)
 
     def detect(self, y: ArrayLike, X: ArrayLike | None = None) -> Watched:
         """Watch rows in order, with NaN where y is missing. Return how unusual each row is, and the events.
@@ -233,41 +233,43 @@ class DetectorLearner(OuterLearner):
         return watched, size
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        predicted = self._next(len(X)) if self.inner is None else skip(self.inner, X, Y)
-        return self._watch(X, np.full((len(X), self.outputs), np.nan) if Y is None else Y, predicted)
+        return self._skip(X, Y, np.full((len(X), self.outputs), np.nan) if Y is None else Y)
 
     def judge(self, X: Array, Y: Array) -> Predictions:
         """Watch rows that the inner learner does not learn. It remembers its predictions instead."""
-        predicted = self._next(len(X)) if self.inner is None else skip(self.inner, X, None)
-        return self._watch(X, Y, predicted)
+        return self._skip(X, None, Y)
+
+    def _skip(self, X: Array, known: Array | None, Y: Array) -> Watched:
+        return self._watch(X, Y, self._next(len(X)) if self.inner is None else skip(self.inner, X, known))
 
     def _watch(self, X: Array, Y: Array, predicted: Predictions | None) -> Watched:
         """Pass rows to the alarms with their predictions; if these are None, the alarms predict by themselves."""
-        outs, changes = [], []
         z = bounds = None
         if self.inner is not None and predicted is not None:
             with np.errstate(all="ignore"):
                 z, bounds = predicted.z(Y) if self.features else None, predicted.interval(0.95)
-        for i, alarms in enumerate(self.alarms):
-            of_output = None if bounds is None else (bounds[0][:, i], bounds[1][:, i])
-            out, changed = alarms.add(Y[:, i], None if z is None else z[:, i], X, of_output)
-            outs.append(out)
-            changes.append(changed)
-        column = {name: np.stack([out[:, C[name]] for out in outs], axis=1) for name in SHOWN}
+        found = [
+            alarms.add(
+                Y[:, i],
+                None if z is None else z[:, i],
+                X,
+                None if bounds is None else (bounds[0][:, i], bounds[1][:, i]),
+            )
+            for i, alarms in enumerate(self.alarms)
+        ]
+        columns, changes = (np.stack(parts, axis=1) for parts in zip(*found, strict=True))
         if predicted is None:
-            seen = self.seen + np.arange(len(X))[:, None]
-            predicted = Gaussian(column["expected"], _std(column["low"], column["high"], seen))
-        number = column["event"].astype(np.int64)
-        return Watched(predicted, 10.0 ** -column["tail"], column["score"], number, np.stack(changes, axis=1))
+            predicted = _expected(columns, self.seen + np.arange(len(X)))
+        tail, score, event = (columns[:, :, C[name]] for name in ("tail", "score", "event"))
+        return Watched(predicted, 10.0**-tail, score, event.astype(np.int64), changes)
 
     def predict(self, X: Array) -> Predictions:
         return self._next(len(X)) if self.inner is None else self.inner.predict(X)
 
     def _next(self, n: int) -> Predictions:
         """Return n copies of the prediction of the next row by the alarms."""
-        rows = np.array([alarms.watch.next() for alarms in self.alarms])
-        mean, low, high = (np.tile(rows[:, C[name]], (n, 1)) for name in ("expected", "low", "high"))
-        return Gaussian(mean, _std(low, high, np.full((n, 1), self.seen)))
+        rows = np.array([[alarms.watch.next() for alarms in self.alarms]])
+        return _expected(np.repeat(rows, n, axis=0), np.full(n, self.seen))
 
     def begin_series(self) -> None:
         for alarms in self.alarms:
@@ -280,6 +282,7 @@ class DetectorLearner(OuterLearner):
         self.alarms[event[1]].confirm(int(event[0]))
 
 
-def _std(low: Array, high: Array, seen: NDArray[Any]) -> Array:
-    """Return standard deviations from intervals of mean absolute errors. They are wide at first, and never zero."""
-    return np.hypot(SIGMA / (2.0 * WIDTH) * (high - low), 1.0 / (seen + 1.0) ** 2)
+def _expected(columns: Array, seen: NDArray[Any]) -> Predictions:
+    """Return predictions from intervals of mean absolute errors. They are wide at first, and never certain."""
+    mean, low, high = (columns[:, :, C[name]] for name in ("expected", "low", "high"))
+    return Gaussian(mean, np.hypot(SIGMA / (2.0 * WIDTH) * (high - low), 1.0 / (seen[:, None] + 1.0) ** 2))

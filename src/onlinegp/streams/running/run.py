@@ -24,7 +24,7 @@ from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
-from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.flags import Flags
 from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.member_weights import Weights, member_weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
@@ -34,6 +34,7 @@ from onlinegp.streams.running.predict_then_learn import Predicted
 from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
+from onlinegp.streams.running.surprises import Surprises
 from onlinegp.streams.writing.sinks import Sink
 
 PIECE = 0.2  # seconds of work between two checks for signals
