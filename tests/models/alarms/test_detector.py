@@ -295,7 +295,7 @@ def test_a_new_level_is_told_by_what_was_expected_before_the_model_followed():
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("spike", "where 2.0 was expected"), ("level", "slightly but persistently lower")]
+    ("kind", "words"), [("spike", "where 2.0 was expected"), ("level", "averages 1.9 where 2.0 was expected")]
 )
 def test_a_value_inside_its_bounds_is_not_said_to_be_outside(kind, words):
     base = found(FAULTS["stuck"](noise(2500)))[1][0]

@@ -192,6 +192,31 @@ def test_any_blocks_give_the_same_events(size):
     assert [row["row"] - 1 for row in best.rows] == np.argsort(-np.abs(y), kind="stable")[:MOST].tolist()
 
 
+def test_each_event_that_clears_was_reported_when_it_opened_and_has_a_time(tmp_path):
+    """With keys, models learn the rows of the tuning, in which one event opens and no event is reported."""
+    rng = np.random.default_rng(0)
+    lines = ["time,key,x,y"]
+    for i in range(1000):
+        for key in "ab":
+            x = rng.standard_normal()
+            y = (
+                x
+                + 0.1 * rng.standard_normal()
+                + 3.0 * (key == "a" and i in (295, 600))
+                + (key == "b" and 700 < i < 740)
+            )
+            lines.append(f"2024-01-01T{i // 60:02}:{i % 60:02}:00,{key},{x:.4f},{y:.4f}")
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    more = ["--model", "linearrls", "--tune", "600", "--out", tmp_path / "o.csv", "--events", tmp_path / "events.jsonl"]
+    inside("run", tmp_path / "data.csv", "--by", "key", "--flag", "0.001", *more)
+    events = events_of(tmp_path / "events.jsonl")
+    opened = [(event["key"], event["event"]) for event in events if event["state"] == "open"]
+    cleared = [(event["key"], event["event"]) for event in events if event["state"] == "clear"]
+    assert cleared == opened[: len(cleared)]
+    assert any(event["key"] == "a" and event["start"] == 601 and event["event"] > 1 for event in events)
+    assert all("2024-01-01T" in event["reason"] for event in events)
+
+
 def test_the_most_surprising_rows_keep_their_keys_and_stay_few():
     best = Surprises()
     z = np.r_[np.full(30, 2.0), -50.0, np.inf, 3.0]

@@ -31,30 +31,29 @@ def sentence(
 
 
 def _what(event: Event, target: str) -> str:
-    step = event.high - event.low
-    if event.observed is not None:  # as many digits as tell it from the nearer bound
-        apart = min(abs(event.observed - event.low), abs(event.observed - event.high))
-        step = min(step, max(10.0 * apart, 1e-3 * step))
-    low, high = number(event.low, step), number(event.high, step)
-    observed = "missing" if event.observed is None else number(event.observed, step)
     if event.kind == "missing":
         return f"{target} is missing"
+    if event.kind == "variance":
+        much = f"{event.factor:.2g} times as much as" if event.factor >= 1.2 else "slightly more than"
+        return f"{target} varies {much} usual"
+    y, step = event.observed, event.high - event.low
+    inside = y is not None and event.low <= y <= event.high
+    if y is not None:  # as many digits as tell it from what was expected
+        apart = min(abs(y - bound) for bound in ([event.expected] if inside else [event.low, event.high]))
+        step = min(step, max(10.0 * apart, 1e-3 * step))
+    observed = "missing" if y is None else number(y, step)
     if event.kind == "stuck":
         return f"{target} is stuck at {observed}"
-    if event.kind == "variance":
-        much = f"varies {event.factor:.2g} times as much as usual" if event.factor >= 1.2 else "is slightly unusual"
-        return f"{target} {much}"
-    if event.observed is not None and event.low <= event.observed <= event.high:
-        if event.kind == "spike":
-            return f"{target} {observed} where {number(event.expected, step)} was expected"
-        side = "lower" if event.observed < event.expected else "higher"
-        return f"{target} is slightly but persistently {side} than expected: {observed}, within {low} to {high}"
-    if event.kind == "season broken":
-        return f"{target} breaks its usual pattern: {observed} instead of {low} to {high}"
-    if event.kind == "trend":
-        way = "down" if event.observed is not None and event.observed < event.expected else "up"
-        return f"{target} drifts {way}: {observed} instead of {low} to {high}"
-    return f"{target} {observed} instead of {low} to {high}"
+    usual = f"instead of {number(event.low, step)} to {number(event.high, step)}"
+    if inside:
+        usual = f"where {number(event.expected, step)} was expected"
+    way = "down" if y is not None and y < event.expected else "up"
+    verbs = {
+        "level": " averages" if inside else "",
+        "trend": f" drifts {way}:",
+        "season broken": " breaks its usual pattern:",
+    }
+    return f"{target}{verbs.get(event.kind, '')} {observed} {usual}"
 
 
 def _about(event: Event, names: list[str]) -> str:

@@ -50,7 +50,7 @@ class Flags(Observer):
         self.written = 0  # bytes of the file
         self._worst: list[dict[str, Any]] = []
         self.times: list[str] = []  # of the last rows
-        self._since: dict[str | None, tuple[int, str]] = {}  # by key: where the event that is open began, and its time
+        self._since: dict[str | None, tuple[int, str]] = {}  # by key: a row of the open event, and its time
         self.shift = 0  # from rows that the detector has seen to those of the stream
         self.range = PlausibleRange()
         self._file: Appended | None = None
@@ -81,7 +81,7 @@ class Flags(Observer):
 
     @property
     def since(self) -> list[str]:
-        """The key of each event that is open, the row where it began, and its time, as JSON."""
+        """The key of each event that is open, a row of it, and the time of that row, as JSON."""
         return [json.dumps([key, *began]) for key, began in self._since.items()]
 
     @since.setter
@@ -113,6 +113,8 @@ class Flags(Observer):
         lines, opened = [], []
         for i in np.flatnonzero(watched.changes != None).tolist():  # noqa: E711 (an array)
             for event in watched.changes[i]:
+                if event.end is not None and self._key(rows, i) not in self._since:
+                    continue  # it opened in rows that were not reported
                 described = self._described(event, rows, i, times)
                 self._keep(described)
                 lines.append(json.dumps(described, allow_nan=False))
@@ -137,17 +139,15 @@ class Flags(Observer):
     def _described(self, event: Event, rows: Rows, i: int, times: list[str]) -> dict[str, Any]:
         """Return an event for people and programs. Rows are those of the stream; with keys, those of the key."""
         opens, number, alone = event.end is None, rows.before + i + 1, self.by is None
-        key = None if self.by is None else text_of(rows.keys[self.by][i])
+        key = self._key(rows, i)
         if opens:
             self.shift = number - event.start if alone else 1
         shift = self.shift if alone else 1
         row = event.peak if event.kind == "spike" and event.rows <= 1 else event.since
         when = self._when(key, row, (number - shift if alone else event.start) - row, opens, times[: i + 1])
         since = when or f"{'row' if alone else 'its row'} {row + shift}"
-        if opens:
-            self._since[key] = row, since
-        else:
-            self._since.pop(key, None)
+        if not opens:
+            del self._since[key]
         columns = {name: text_of(values[i]) for name, values in rows.keys.items() if name != self.by}
         return {
             "event": event.number,
@@ -163,14 +163,19 @@ class Flags(Observer):
             "reason": sentence(event, self.target, self.inputs, lambda row: since),
         }
 
+    def _key(self, rows: Rows, i: int) -> str | None:
+        return None if self.by is None else text_of(rows.keys[self.by][i])
+
     def _when(self, key: str | None, row: int, back: int, opens: bool, times: list[str]) -> str | None:
         """Return the time of a row, `back` rows of its series before the one where an event opens or clears."""
-        if not opens and self._since.get(key, (None,))[0] == row:
-            return self._since[key][1]
-        if not times or (self.by is not None and not opens):
-            return None
-        known = [*self.times, *times] if self.by is None else times[-1:]
-        return known[-1 - back] if back < len(known) else f"{back} rows before {times[-1]}"
+        rows = [*self.times, *times] if self.by is None else times[-1:] if opens else []
+        exact = rows[-1 - back] if back < len(rows) else None
+        if opens:
+            self._since[key] = (row + back, times[-1] if times else "") if exact is None else (row, exact)
+        began, time = self._since[key]
+        if exact is not None or not time:
+            return exact
+        return f"{abs(row - began)} rows {'after' if row > began else 'before'} {time}" if row != began else time
 
     def sync(self) -> None:
         if self._file is not None:

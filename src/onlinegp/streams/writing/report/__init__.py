@@ -18,6 +18,7 @@ from onlinegp.models.combined.base import innermost, working
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.requested_model import changes_of, described, inside
 from onlinegp.streams.running.run import Job
+from onlinegp.streams.running.run_by_key import ModelPerKey
 from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 
 POINTS = 120  # of the error curve: fewer than the buckets, so that each averages many rows
@@ -76,16 +77,18 @@ def report_data(job: Job, figures: dict[str, Any]) -> dict[str, Any]:
         "figures": {name: _number(value) for name, value in figures.items() if name != "surprises"},
         "surprises": [_rounded(row) for row in figures.get("surprises", [])],
         "events": _events(job),
-        **({"by": str(getattr(job, "by", ""))} if job.curves is None else _along(job, job.curves)),
+        **({"by": job.models.rules.by} if isinstance(job.models, ModelPerKey) else _along(job)),
         "pit": job.score.pit.tolist(),
         "levels": list(LEVELS),
         "within": [count / job.score.n if job.score.n else None for count in job.score.within.tolist()],
     }
 
 
-def _along(job: Job, curves: Curves) -> dict[str, Any]:
+def _along(job: Job) -> dict[str, Any]:
     """Return the curves along one stream."""
+    assert job.curves is not None
     assert job.weights is not None
+    curves = job.curves
     rows, model = error_curve(curves)
     _, persistence = error_curve(curves, "persistence")
     return {
