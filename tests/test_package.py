@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -139,6 +140,18 @@ def test_an_error_says_where_the_other_names_are(name, place):
         getattr(ogp, name)
     module, _, last = place.rpartition(".")
     assert hasattr(import_module(module), last)
+
+
+def test_type_checkers_see_the_same_names():
+    """They read the stub, because some names are imported when they are first used."""
+    tree = ast.parse(Path(ogp.__file__).with_suffix(".pyi").read_text("utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names = {alias.name: node.module for node in imports for alias in node.names}
+    assert sorted(names) == sorted(ogp.__all__)
+    for name, module in names.items():
+        assert getattr(import_module(module), name) is getattr(ogp, name)
+    (listed,) = (node for node in tree.body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(listed.value) == ogp.__all__
 
 
 def test_every_name_elsewhere_is_there():

@@ -6,7 +6,7 @@ covariance. Start with `Auto`, or with `KRLST` and `run`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onlinegp import kafbox, kernels
 from onlinegp.evaluate import run
@@ -34,16 +34,6 @@ from onlinegp.models import (
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined import Calibrated, Columns, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.model_file import from_bytes, load
-
-if TYPE_CHECKING:
-    from onlinegp import datasets, metrics, plots
-    from onlinegp.auto import Auto, Tuned
-    from onlinegp.batch.gp import GPRegression
-    from onlinegp.batch.tuning import estimate_hyperparameters
-    from onlinegp.comparing.compare import compare
-    from onlinegp.fleet import Fleet
-    from onlinegp.models.alarms.detector import Detector
-    from onlinegp.models.temporal.forecaster import Forecaster
 
 __version__ = "0.2.0"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from onlinegp import __version__
 from onlinegp.files.atomic import write_atomically
-from onlinegp.papers import FIRST, PAPERS
+from onlinegp.papers import FIRST, PAPERS, report, style
 from onlinegp.papers.common import run_jobs
 from onlinegp.papers.vanvaerenbergh2016relationship import ON_THE_ARM
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
@@ -69,8 +69,6 @@ def write(results: dict[str, Any], folder: Path) -> list[Path]:
 
     The files have the names of the experiments, so a folder can hold several of them.
     """
-    from onlinegp.papers import report, style
-
     files, sections = [], []
     for name, result in results["experiments"].items():
         module = _module(name)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from onlinegp import kernels
 from onlinegp.auto import Tuned
 from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
 from onlinegp.batch.maximum_posterior import Progress
@@ -187,12 +188,10 @@ def shown(value: Any) -> str:
 
 
 def _kernel(kernel: Kernel) -> str:
-    from onlinegp.kernels import Product, Scaled, Sum
-
-    if isinstance(kernel, Scaled):
+    if isinstance(kernel, kernels.Scaled):
         return f"{kernel.variance:.4g} * {_kernel(kernel.kernel)}"
-    if isinstance(kernel, (Sum, Product)):
-        return f"({_kernel(kernel.left)} {'+' if isinstance(kernel, Sum) else '*'} {_kernel(kernel.right)})"
+    if isinstance(kernel, kernels.Sum | kernels.Product):
+        return f"({_kernel(kernel.left)} {'+' if isinstance(kernel, kernels.Sum) else '*'} {_kernel(kernel.right)})"
     numbers = [_numbers(getattr(kernel, name)) for name in kernel.__dataclass_fields__]
     return f"{type(kernel).__name__.lower()}({', '.join(numbers)})"
 
