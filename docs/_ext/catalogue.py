@@ -10,6 +10,7 @@ import equations
 
 import onlinegp
 from onlinegp import OnlineRegressor, kafbox
+from onlinegp.models.facts import without_facts
 from onlinegp.models.families import FAMILIES, family
 
 MARK = "<!-- the catalogue -->"
@@ -119,6 +120,12 @@ def fill(app: Any, name: str, source: list[str]) -> None:
         source[0] = source[0].replace(MARK, catalogue())
 
 
+def strip(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Leave out the paragraph of facts, which the page shows with typeset equations."""
+    if inspect.isclass(obj) and issubclass(obj, OnlineRegressor):
+        lines[:] = without_facts("\n".join(lines)).split("\n")
+
+
 def outdated(*_: Any) -> list[str]:
     """Return the page of the catalogue, which depends on classes and not on its own text alone."""
     return ["catalogue"]
@@ -128,4 +135,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", write)
     app.connect("env-get-outdated", outdated)
     app.connect("source-read", fill, priority=600)
+    app.connect("autodoc-process-docstring", strip, priority=400)  # before numpydoc
     return {"parallel_read_safe": True}

@@ -44,6 +44,12 @@ class Auto(SelfTuning):
 
     If a sample must take microseconds, or if all rows must take the same time, use one of its members instead.
 
+    Cost: O(n d + k^3) per sample with n the rows kept and k the neighbors: about 300 us
+    Memory: O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST
+    Equation: p(y) = sum_j w_j p_j(y) over up to eleven members
+    Variance of y: that of a mixture of members with tails fitted to their errors; close to its nominal level on the
+        streams of the guide
+
     Parameters
     ----------
     rows : int
@@ -92,6 +98,11 @@ class Auto(SelfTuning):
     >>> mean, std = model.predict(X[:3], return_std=True)
     >>> sorted(model.weights_)[0]
     'fresh'
+
+    References
+    ----------
+    Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", Technometrics,
+    2010.
     """
 
     _: KW_ONLY
@@ -106,20 +117,7 @@ class Auto(SelfTuning):
     store: int | None = 50_000
     budget: int = 300
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(n d + k^3) per sample with n the rows kept and k the neighbors: about 300 us",
-        memory="O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST",
-        equation="p(y) = sum_j w_j p_j(y) over up to eleven members",
-        variance=(
-            "that of a mixture of members with tails fitted to their errors; close to its nominal level on the "
-            "streams of the guide"
-        ),
-        citation=(
-            'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
-            "Technometrics, 2010."
-        ),
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     def check(self) -> None:
         self.start(1 if self.kernel is None else columns(self.kernel), 1)

@@ -46,6 +46,11 @@ class Tuned(SelfTuning):
 
     Use it where :class:`Auto` is too slow: a row costs as much as with the inner model alone.
 
+    Cost: that of the model inside; a tuning takes seconds for a thousand rows
+    Memory: that of the model inside, and the first rows
+    Equation: kernel and noise of maximum posterior; other parameters by the density of the next rows
+    Variance of y: that of the model inside, corrected by its errors, in the units of the data
+
     Parameters
     ----------
     model : OnlineRegressor
@@ -83,13 +88,7 @@ class Tuned(SelfTuning):
     tuning_delay: float = 0.5
     fixed: Sequence[str] | None = None
 
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside; a tuning takes seconds for a thousand rows",
-        memory="that of the model inside, and the first rows",
-        equation="kernel and noise of maximum posterior; other parameters by the density of the next rows",
-        variance="that of the model inside, corrected by its errors, in the units of the data",
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     def check(self) -> None:
         self._chooser()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import re
 
 import onlinegp
-from onlinegp.models.facts import bibtex
+from onlinegp.models.facts import bibtex, without_facts
 from onlinegp.models.families import family
 from onlinegp.streams.running.algorithms import Algorithm, algorithm, algorithms, by_family
 from onlinegp.streams.running.requested_model import shown
@@ -48,7 +47,7 @@ def _listed(title: str, members: list[Algorithm]) -> str:
 
 def _in_full(one: Algorithm) -> str:
     cls = one.estimator
-    text = ROLE.sub(r"`\1`", inspect.getdoc(cls) or "").replace("``", "`")
+    text = ROLE.sub(r"`\1`", without_facts(cls.__doc__ or "")).replace("``", "`")
     facts = {"Cost": cls.facts.cost, "Memory": cls.facts.memory, "Variance of y": cls.facts.variance}
     told = "\n".join(f"{label}: {fact}." for label, fact in facts.items() if fact)
     return f"{one.name}: {place(cls)}\n\n{told}\n\n{text}"

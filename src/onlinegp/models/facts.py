@@ -1,9 +1,14 @@
-"""Facts about a model, which `onlinegp models`, the catalogue and `onlinegp compare` show or use."""
+"""Facts about a model, which `onlinegp models`, the catalogue and `onlinegp compare` show or use.
+
+The docstring of a class holds those that are for people: a paragraph with its cost, memory, equation and variance, each
+on a line, and its source under References.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import cleandoc
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,29 @@ class Facts:
     remedy: str = "Use more noise or a smoother kernel, scale the data, and start again with fit."
 
 
+LABELS = {"Cost": "cost", "Memory": "memory", "Equation": "equation", "Variance of y": "variance"}
+LINES = re.compile(rf"^({'|'.join(LABELS)}): (.+(?:\n {{4}}.+)*)\n", re.MULTILINE)
+REFERENCES = "References\n----------\n"
+
+
+def with_docstring(facts: Facts, doc: str | None) -> Facts:
+    """Return the facts, completed by those in a docstring."""
+    doc = cleandoc(doc or "") + "\n"
+    found = {LABELS[label]: _joined(text) for label, text in LINES.findall(doc)}
+    if citation := _joined(doc.partition(REFERENCES)[2]):
+        found["citation"] = citation
+    return replace(facts, **found)  # type: ignore[arg-type]
+
+
+def without_facts(doc: str) -> str:
+    """Return a docstring, indented like code or not, without the paragraph of facts."""
+    return LINES.sub("", cleandoc(doc) + "\n").replace("\n\n\n", "\n\n").rstrip()
+
+
+def _joined(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text).strip()
+
+
 SOURCE = re.compile(r'(?P<author>.+?),? "(?P<title>.+?),?",?\s*(?P<rest>.*?)(?P<year>(?:19|20)\d\d)', re.DOTALL)
 
 
@@ -42,7 +70,7 @@ def bibtex(name: str, citation: str) -> str:
 
     A model whose source is this library cites its paper.
     """
-    found = SOURCE.match(" ".join((citation or PAPER).split()))
+    found = SOURCE.match(_joined(citation or PAPER))
     if found is None:
         return f"@misc{{{name.lower()},\n  note = {{{citation}}}\n}}"
     authors = re.sub(r", and |, | and ", " and ", found["author"].strip())

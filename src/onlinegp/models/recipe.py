@@ -14,6 +14,7 @@ from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.facts import with_docstring
 from onlinegp.models.kafbox_names import renamed
 from onlinegp.models.recipe_learner import RecipeLearner
 from onlinegp.recipes.dictionaries import Dictionary, Growing
@@ -30,16 +31,15 @@ def parameters(cls: Class) -> Class:
     """Generate the constructor of a model from its annotated parameters, as `dataclass` does.
 
     Parameters after ``_: KW_ONLY`` are passed by name. Parameters that all models of the family share (`shared`) come
-    last. The citation is added to the docstring.
+    last. The facts are completed by those in the docstring.
     """
     shared = getattr(cls, "shared", {})
     own = {name: _plain(kind) for name, kind in vars(cls).get("__annotations__", {}).items()}
     cls.__annotations__ = own | {name: "str" for name in shared}
     for name, default in shared.items():
         setattr(cls, name, default)
-    citation = cls.facts.citation if hasattr(cls, "facts") else ""
-    if cls.__doc__ and "References\n" not in cls.__doc__ and citation:
-        cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    References\n    ----------\n    {citation}\n    "
+    if hasattr(cls, "facts"):
+        cls.facts = with_docstring(cls.facts, cls.__doc__)
     made = dataclass(eq=False, repr=False)(cls)
     made.__init__ = _helpful(made.__init__)
     return made  # type: ignore[return-value]

@@ -12,7 +12,6 @@ from onlinegp.models.expansion import Expansion
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.state import integer, learner
 
-NO_VARIANCE = "none of its own: the mean square of about the last 100 errors, the same everywhere"
 FIELDS = {"seen": integer(), "f": learner(), "errors": learner(), "window": learner()}
 REMEDY = "Lower the step, and start again with fit."
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import FIELDS, NO_VARIANCE, REMEDY, WindowLearner
+from onlinegp.models.affine.base import FIELDS, REMEDY, WindowLearner
 from onlinegp.models.affine.coherent_window import admit, check_window, novel
 from onlinegp.models.affine.window import KernelRows, enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
@@ -115,6 +115,11 @@ class KAP(ExpansionRegressor):
     Differs from KAFBOX: KAFBOX stores only the norm of the first center, so its coherence is wrong for kernels
     whose k(x, x) is not 1, and a negative k(x, c) counts as incoherent.
 
+    Cost: O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain
+    Memory: O(m (d + w)), bounded by the coherence on a bounded input domain
+    Equation: alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha)
+    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -138,6 +143,11 @@ class KAP(ExpansionRegressor):
     >>> model = ogp.kafbox.KAP(ogp.kernels.RBF(1.0), window=5).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
+
+    References
+    ----------
+    Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal Processing,
+    2009.
     """
 
     kernel: Kernel | None = None
@@ -147,18 +157,7 @@ class KAP(ExpansionRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain",
-        memory="O(m (d + w)), bounded by the coherence on a bounded input domain",
-        equation="alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha)",
-        variance=NO_VARIANCE,
-        citation=(
-            'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
-            "Processing, 2009."
-        ),
-        std_from_errors=True,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(std_from_errors=True, remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = KAPLearner
 

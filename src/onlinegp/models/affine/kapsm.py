@@ -11,7 +11,7 @@ import numpy as np
 
 from onlinegp.checks import Array, choice, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, REMEDY
+from onlinegp.models.affine.base import REMEDY
 from onlinegp.models.affine.growing_window import RecentLearner, recent_rule
 from onlinegp.models.affine.window import Window
 from onlinegp.models.facts import Facts
@@ -73,6 +73,12 @@ class KAPSM(ExpansionRegressor):
     Differs from KAFBOX: KAFBOX never computes the norm of f, so the ball has no effect, and its step for a row without
     an error is 0 / 0 up to rounding. With several outputs, each output is a separate function with its own ball.
 
+    Cost: O(m + w^2) per sample with w the window; m is at most the budget
+    Memory: O(M d + w^2) with M the budget and w the window
+    Equation: f <- P(f - step mean of L_i / |D_i|^2 D_i), D_i the gradient of the loss L_i, P the projection onto |f| <=
+        radius
+    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -100,6 +106,11 @@ class KAPSM(ExpansionRegressor):
     >>> model = ogp.kafbox.KAPSM(ogp.kernels.RBF(1.0)).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
+
+    References
+    ----------
+    Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection algorithms", IEEE
+    Trans. Signal Processing, 2008.
     """
 
     kernel: Kernel | None = None
@@ -111,21 +122,7 @@ class KAPSM(ExpansionRegressor):
     window: int = 10
     budget: int | None = 200
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m + w^2) per sample with w the window; m is at most the budget",
-        memory="O(M d + w^2) with M the budget and w the window",
-        equation=(
-            "f <- P(f - step mean of L_i / |D_i|^2 D_i), D_i the gradient of the loss L_i, "
-            "P the projection onto |f| <= radius"
-        ),
-        variance=NO_VARIANCE,
-        citation=(
-            'Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection '
-            'algorithms", IEEE Trans. Signal Processing, 2008.'
-        ),
-        std_from_errors=True,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(std_from_errors=True, remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = RecentLearner
 

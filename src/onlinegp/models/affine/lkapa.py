@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, REMEDY
+from onlinegp.models.affine.base import REMEDY
 from onlinegp.models.affine.growing_window import RecentLearner, recent_rule
 from onlinegp.models.affine.window import Window, solve_positive
 from onlinegp.models.facts import Facts
@@ -62,6 +62,11 @@ class LKAPA(ExpansionRegressor):
 
     Differs from KAFBOX: KAFBOX stops learning when its budget M is full. This class removes the oldest center.
 
+    Cost: O(m + w^2) per sample with w the window; m is at most the budget
+    Memory: O(M d + w^2) with M the budget and w the window
+    Equation: alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows
+    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -85,6 +90,10 @@ class LKAPA(ExpansionRegressor):
     >>> model = ogp.kafbox.LKAPA(ogp.kernels.RBF(1.0), step=0.05, leak=1e-3).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
+
+    References
+    ----------
+    Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.
     """
 
     kernel: Kernel | None = None
@@ -94,17 +103,7 @@ class LKAPA(ExpansionRegressor):
     window: int = 10
     budget: int | None = 1000
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m + w^2) per sample with w the window; m is at most the budget",
-        memory="O(M d + w^2) with M the budget and w the window",
-        equation="alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows",
-        variance=NO_VARIANCE,
-        citation=(
-            'Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.'
-        ),
-        std_from_errors=True,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(std_from_errors=True, remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = RecentLearner
 
@@ -133,6 +132,11 @@ class NLKAPA(ExpansionRegressor):
     Differs from KAFBOX: KAFBOX stops learning when it has reached its largest number of centers. This class grows, or
     removes the oldest center if it has a budget. KAFBOX also leaves out the Newton matrix at the first sample.
 
+    Cost: O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget
+    Memory: O(m d + w^2) with w the window; m grows, up to a budget
+    Equation: alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows
+    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -158,6 +162,10 @@ class NLKAPA(ExpansionRegressor):
     >>> model = ogp.kafbox.NLKAPA(ogp.kernels.RBF(1.0), step=0.1, leak=1e-3, epsilon=1e-2).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
+
+    References
+    ----------
+    Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.
     """
 
     kernel: Kernel | None = None
@@ -168,19 +176,7 @@ class NLKAPA(ExpansionRegressor):
     window: int = 20
     budget: int | None = None
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget",
-        memory="O(m d + w^2) with w the window; m grows, up to a budget",
-        equation=(
-            "alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows"
-        ),
-        variance=NO_VARIANCE,
-        citation=LKAPA.facts.citation,
-        bounded=False,
-        bounded_by="budget",
-        std_from_errors=True,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(bounded=False, bounded_by="budget", std_from_errors=True, remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = RecentLearner
 

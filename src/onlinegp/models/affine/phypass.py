@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import FIELDS, NO_VARIANCE, REMEDY, WindowLearner
+from onlinegp.models.affine.base import FIELDS, REMEDY, WindowLearner
 from onlinegp.models.affine.coherent_window import admit, check_window, novel
 from onlinegp.models.affine.window import KernelRows, enlarged, most_of
 from onlinegp.models.expansion import Expansion, Points
@@ -208,6 +208,11 @@ class PHYPASS(ExpansionRegressor):
     are chosen by coherence, which differs from k(x, c) for kernels whose k(x, x) is not 1, and linearly dependent
     centers of a row are left out. KAFBOX's omega has no effect.
 
+    Cost: O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence
+    Memory: O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain
+    Equation: f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows
+    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -233,6 +238,11 @@ class PHYPASS(ExpansionRegressor):
     >>> model = ogp.kafbox.PHYPASS(ogp.kernels.RBF(1.0), selected=3, coherence=0.8).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
+
+    References
+    ----------
+    Takizawa and Yukawa, "Adaptive nonlinear estimation based on parallel projection along affine subspaces in
+    reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.
     """
 
     kernel: Kernel | None = None
@@ -243,18 +253,7 @@ class PHYPASS(ExpansionRegressor):
     coherence: float = 0.95
     width: float = 0.0
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence",
-        memory="O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain",
-        equation="f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows",
-        variance=NO_VARIANCE,
-        citation=(
-            'Takizawa and Yukawa, "Adaptive nonlinear estimation based on parallel projection along affine '
-            'subspaces in reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.'
-        ),
-        std_from_errors=True,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(std_from_errors=True, remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = PHYPASSLearner
 

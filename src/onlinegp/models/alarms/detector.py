@@ -49,6 +49,11 @@ class Detector(OuterRegressor):
     `detect` and `run` return predictions with two numbers and an event for each row (`Watched`). Files, fleets and
     stores work as for every model.
 
+    Cost: about a microsecond per sample, and the model inside
+    Memory: 30 kB, and the model; 1 kB per feature
+    Equation: evidence = .43 + .6 s(1) + .4 mean(s(1) ... s(4)), s = -log10 of learned tails
+    Variance of y: that of the model inside; alone, by its mean absolute error
+
     Parameters
     ----------
     model : OnlineRegressor, optional
@@ -79,13 +84,7 @@ class Detector(OuterRegressor):
     daily: bool = False
     engine: str = "auto"
 
-    facts: ClassVar[Facts] = Facts(
-        cost="about a microsecond per sample, and the model inside",
-        memory="30 kB, and the model; 1 kB per feature",
-        equation="evidence = .43 + .6 s(1) + .4 mean(s(1) ... s(4)), s = -log10 of learned tails",
-        variance="that of the model inside; alone, by its mean absolute error",
-        std_from_errors=True,
-    )
+    facts: ClassVar[Facts] = Facts(std_from_errors=True)
 
     def check(self) -> None:
         probability(rate=self.rate)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.native_module import available
@@ -28,6 +27,11 @@ class Persistence(OnlineRegressor):
 
     Use it to check whether another model has learned anything. It makes no sense for rows without an order.
 
+    Cost: O(1) per sample
+    Memory: O(1)
+    Equation: y_t = y_(t-1) + e
+    Variance of y: that of a random walk: the mean square of the changes of y over about the last 100 rows
+
     Examples
     --------
     >>> import onlinegp as ogp
@@ -35,14 +39,6 @@ class Persistence(OnlineRegressor):
     >>> model.predict_one([7.0])
     4.0
     """
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(1) per sample",
-        memory="O(1)",
-        equation="y_t = y_(t-1) + e",
-        variance="that of a random walk: the mean square of the changes of y over about the last 100 rows",
-        citation="",
-    )
 
     def start(self, features: int, outputs: int) -> Learner:
         return leaf("auto" if available() else "python", PersistenceLearner(features, outputs))

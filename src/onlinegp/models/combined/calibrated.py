@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.error_tracking import MAX_RATIO, TINY, fading_scales, keep_of
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import array
@@ -29,6 +27,11 @@ class Calibrated(OuterRegressor):
     at one with the weight of 20 rows. An error of more than ten standard deviations counts as ten. The distribution is
     stretched around its mean. This corrects the width of intervals on average, but not the shape of the distribution:
     see :class:`HeavyTailed` for outliers.
+
+    Cost: that of the model inside
+    Memory: that of the model inside
+    Equation: variance <- variance times the fading mean of z^2, z = (y - mean) / std
+    Variance of y: right on average over recent rows
 
     Parameters
     ----------
@@ -51,13 +54,6 @@ class Calibrated(OuterRegressor):
     model: OnlineRegressor
     _: KW_ONLY
     half_life: float = 100.0
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside",
-        memory="that of the model inside",
-        equation="variance <- variance times the fading mean of z^2, z = (y - mean) / std",
-        variance="right on average over recent rows",
-    )
 
     def check(self) -> None:
         positive(half_life=self.half_life)

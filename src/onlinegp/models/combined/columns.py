@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,6 @@ from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 
 
@@ -33,6 +32,11 @@ class Columns(OuterRegressor):
     The encoding is learned from the first `rows` rows of the first call; only their inputs are used. It is saved with
     the model. `onlinegp.load` returns such a model for a file that ``onlinegp run --categories onehot --save`` wrote.
     Columns that the first rows did not have are ignored. Rows without names, such as arrays, pass through.
+
+    Cost: that of the model inside
+    Memory: that of the model inside
+    Equation: x = (1 if category = c for each c, sin and cos of hour, weekday and month, ...)
+    Variance of y: that of the model inside
 
     Parameters
     ----------
@@ -74,12 +78,6 @@ class Columns(OuterRegressor):
     missing: str = "stop"
     na_values: Sequence[str] = ()
 
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside",
-        memory="that of the model inside",
-        equation="x = (1 if category = c for each c, sin and cos of hour, weekday and month, ...)",
-        variance="that of the model inside",
-    )
     _encoding = cast("Encoding | None", None)  # no annotation: this is not a parameter
 
     def check(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.error_tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
@@ -35,6 +33,11 @@ class Conformal(OuterRegressor):
     `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around one of them. In the other order they
     learn the spread again, and the stretch has no effect.
 
+    Cost: that of the model inside
+    Memory: that of the model inside
+    Equation: log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain
+    Variance of y: that of the model inside; the interval at one level contains y as often as it should
+
     Parameters
     ----------
     model : OnlineRegressor
@@ -53,22 +56,16 @@ class Conformal(OuterRegressor):
     >>> lower, upper = trace.interval(0.9)
     >>> bool(abs(np.mean((lower <= y) & (y <= upper)) - 0.9) < 0.01)
     True
+
+    References
+    ----------
+    Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.
     """
 
     model: OnlineRegressor
     _: KW_ONLY
     level: float = 0.95
     step: float = 0.1
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside",
-        memory="that of the model inside",
-        equation=("log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain"),
-        variance="that of the model inside; the interval at one level contains y as often as it should",
-        citation=(
-            'Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.'
-        ),
-    )
 
     def check(self) -> None:
         self._level()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
 from math import inf
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.error_tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.components import log_of_sum
@@ -35,6 +33,11 @@ class HeavyTailed(OuterRegressor):
 
     If errors are normal, this costs less than 0.01 nats per row. It is calibrated already: do not combine it with
     `Calibrated`.
+
+    Cost: that of the model inside
+    Memory: that of the model inside
+    Equation: p(y) = sum_j w_j t_j(y), log w <- fade log w + log p
+    Variance of y: calibrated, with the tails that the errors show
 
     Parameters
     ----------
@@ -55,6 +58,11 @@ class HeavyTailed(OuterRegressor):
     >>> heavy = ogp.run(ogp.HeavyTailed(ogp.LinearRLS(noise=1.0)), X, noise)
     >>> bool(heavy.log_density.mean() > plain.log_density.mean() + 0.1)
     True
+
+    References
+    ----------
+    Lange, Little and Taylor, "Robust statistical modeling using the t distribution", J. American Statistical
+    Association, 1989.
     """
 
     model: OnlineRegressor
@@ -62,17 +70,6 @@ class HeavyTailed(OuterRegressor):
     degrees: Sequence[float] = (3.0, 6.0, 12.0)
     half_life: float = 100.0
     fade: float = 0.99
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside",
-        memory="that of the model inside",
-        equation="p(y) = sum_j w_j t_j(y), log w <- fade log w + log p",
-        variance="calibrated, with the tails that the errors show",
-        citation=(
-            'Lange, Little and Taylor, "Robust statistical modeling using the t distribution", J. American Statistical '
-            "Association, 1989."
-        ),
-    )
 
     def check(self) -> None:
         self._options()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.combined.lagged import WIDEST, Lagged
 from onlinegp.models.combined.lagged_learner import Groups, LaggedLearner, UnboundedError
 from onlinegp.models.error_tracking import fading_scales
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples
@@ -46,6 +45,11 @@ class IteratedForecaster(OuterRegressor):
 
     Predictions of the next row, `run` and `predict` are those of :class:`Lagged`.
 
+    Cost: that of the model inside, and that of up to 100 predictions
+    Memory: that of the model inside, the lags, and 10 numbers for each step
+    Equation: variance at step h <- variance times the fading mean of z_h^2, z_h = (y - mean_h) / std_h
+    Variance of y: that of the model inside; of a forecast, right on average at every step
+
     Parameters
     ----------
     model : OnlineRegressor
@@ -69,6 +73,10 @@ class IteratedForecaster(OuterRegressor):
     >>> lower, upper = model.forecast(20).interval(0.95)
     >>> model.factors_.shape
     (20,)
+
+    References
+    ----------
+    Takens, "Detecting strange attractors in turbulence", 1981.
     """
 
     model: OnlineRegressor
@@ -77,14 +85,6 @@ class IteratedForecaster(OuterRegressor):
     horizon: int = 1
     steps: int = 20
     after: int = 0
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside, and that of up to 100 predictions",
-        memory="that of the model inside, the lags, and 10 numbers for each step",
-        equation=("variance at step h <- variance times the fading mean of z_h^2, z_h = (y - mean_h) / std_h"),
-        variance="that of the model inside; of a forecast, right on average at every step",
-        citation=Lagged.facts.citation,
-    )
 
     def check(self) -> None:
         self._checked()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,6 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.automatic_lags import AutomaticLagsLearner, lags_of_seasons
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.models.combined.lagged_learner import Groups, LaggedLearner
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions.samples import Samples
 
@@ -35,6 +34,11 @@ class Lagged(OuterRegressor):
 
     `predict` treats each of its rows as the next row of the stream. `forecast` predicts many rows ahead. `skip`
     continues over rows without y, and uses each prediction in place of the value.
+
+    Cost: that of the model inside, with lags more inputs
+    Memory: that of the model inside, and the lags
+    Equation: x_i = [features, y_{i - h}, ..., y_{i - h - lags + 1}], h the horizon
+    Variance of y: that of the model inside
 
     Parameters
     ----------
@@ -58,20 +62,16 @@ class Lagged(OuterRegressor):
     >>> float(abs(ahead.mean - np.sin(0.3 * np.arange(300, 303))).max()) < 0.01
     True
     >>> lower, upper = ahead.interval(0.95)
+
+    References
+    ----------
+    Takens, "Detecting strange attractors in turbulence", 1981.
     """
 
     model: OnlineRegressor
     _: KW_ONLY
     lags: int | Sequence[int] | str = 10
     horizon: int = 1
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside, with lags more inputs",
-        memory="that of the model inside, and the lags",
-        equation="x_i = [features, y_{i - h}, ..., y_{i - h - lags + 1}], h the horizon",
-        variance="that of the model inside",
-        citation='Takens, "Detecting strange attractors in turbulence", 1981.',
-    )
 
     def check(self) -> None:
         self._sizes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,6 @@ from onlinegp.models.combined.mixture_learner import MixtureLearner
 from onlinegp.models.error_tracking import (
     LEAST,
 )
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 
 
@@ -46,6 +45,11 @@ class Mixture(OnlineRegressor):
     a mixture if no model is known to be the best, or if the best one changes. It does not help if members predict
     nearly the same. A :class:`ResidualGP` and a :class:`LocalGP` with the same kernel and parameters share their rows
     and their solve: both together cost as much as the first alone.
+
+    Cost: the sum of those of the members
+    Memory: the sum of those of the members
+    Equation: p(y) = sum_j w_j p_j(y), log w <- fade log w + log p
+    Variance of y: that of the mixture: large where the members disagree
 
     Parameters
     ----------
@@ -76,6 +80,11 @@ class Mixture(OnlineRegressor):
     True
     >>> ogp.run(model, X, np.sin(2 * X[:, 0])).predictions.weights.shape
     (300, 2)
+
+    References
+    ----------
+    Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", Technometrics,
+    2010.
     """
 
     models: Sequence[Any]
@@ -86,17 +95,6 @@ class Mixture(OnlineRegressor):
     lasting: float = 0.0
     restarting: Sequence[str] = ()
     against: str | None = None
-
-    facts: ClassVar[Facts] = Facts(
-        cost="the sum of those of the members",
-        memory="the sum of those of the members",
-        equation="p(y) = sum_j w_j p_j(y), log w <- fade log w + log p",
-        variance="that of the mixture: large where the members disagree",
-        citation=(
-            'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
-            "Technometrics, 2010."
-        ),
-    )
 
     def check(self) -> None:
         fraction("Use 1.0 to forget nothing.", fade=self.fade)

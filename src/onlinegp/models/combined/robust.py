@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from math import inf
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 
@@ -25,6 +23,11 @@ class Robust(OuterRegressor):
     It learns mean + clip(y - mean, -bound std, bound std) in place of y, where mean and std are what it predicts for y:
     Huber's weight on the innovation. Use it inside `Scaled`, where a prediction has the size of the data from the
     start; a model in other units would take every first sample for an outlier. Rows are learned one by one.
+
+    Cost: that of the model inside
+    Memory: that of the model inside
+    Equation: learns mean + clip(y - mean, -bound std, bound std), less of it beyond reject std
+    Variance of y: that of the model inside
 
     Parameters
     ----------
@@ -43,6 +46,10 @@ class Robust(OuterRegressor):
     --------
     >>> import onlinegp as ogp
     >>> model = ogp.Scaled(ogp.Robust(ogp.KRLST(noise=0.1), bound=2.0))
+
+    References
+    ----------
+    Huber, "Robust estimation of a location parameter", Annals of Math. Statistics, 1964.
     """
 
     model: OnlineRegressor
@@ -50,14 +57,6 @@ class Robust(OuterRegressor):
     bound: float = 3.0
     reject: float = inf
     rows: int = 0
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside",
-        memory="that of the model inside",
-        equation="learns mean + clip(y - mean, -bound std, bound std), less of it beyond reject std",
-        variance="that of the model inside",
-        citation='Huber, "Robust estimation of a location parameter", Annals of Math. Statistics, 1964.',
-    )
 
     def check(self) -> None:
         self._options()

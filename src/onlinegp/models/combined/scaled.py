@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,6 @@ from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.standardize import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer, points
@@ -37,6 +36,11 @@ class Scaled(OuterRegressor):
 
     A constant column keeps the scale 1. A constant y is centered, and its scale is set when it first varies, to the
     size of that deviation. (Do not confuse this class with `onlinegp.kernels.Scaled`, a kernel multiplied by a number.)
+
+    Cost: that of the model inside
+    Memory: that of the model inside, and the first rows
+    Equation: (x - center) / scale, and y likewise
+    Variance of y: that of the model inside, in the units of the data
 
     Parameters
     ----------
@@ -65,13 +69,6 @@ class Scaled(OuterRegressor):
     x_scale: ArrayLike | None = None
     y_center: ArrayLike | None = None
     y_scale: ArrayLike | None = None
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside",
-        memory="that of the model inside, and the first rows",
-        equation="(x - center) / scale, and y likewise",
-        variance="that of the model inside, in the units of the data",
-    )
 
     def check(self) -> None:
         count(rows=self.rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,6 @@ from onlinegp.learner import Learner, Outcome, Sizes, learn_one, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.standardize import TINY
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions, TransformedPredictions
 from onlinegp.predictions.transformed import transformed
@@ -34,6 +32,11 @@ class Transformed(OuterRegressor):
 
     Put :class:`Scaled` inside: z is not in standard units. `Auto` chooses such a scale by itself.
 
+    Cost: that of the model inside
+    Memory: that of the model inside
+    Equation: z = sign(y) ((1 + |y| / unit)^power - 1) / power
+    Variance of y: that of the model inside, in the units of the data, without the outermost 1% on each side
+
     Parameters
     ----------
     model : OnlineRegressor
@@ -53,20 +56,16 @@ class Transformed(OuterRegressor):
     >>> skewed = ogp.run(Transformed(ogp.Scaled(ogp.KRLST(noise=0.3)), unit=0.1), X, y)
     >>> bool(skewed.log_density.mean() > plain.log_density.mean() + 0.1)
     True
+
+    References
+    ----------
+    Box and Cox, "An analysis of transformations", J. Royal Statistical Society B, 1964.
     """
 
     model: OnlineRegressor
     _: KW_ONLY
     power: ArrayLike = 0.0
     unit: ArrayLike = 1.0
-
-    facts: ClassVar[Facts] = Facts(
-        cost="that of the model inside",
-        memory="that of the model inside",
-        equation="z = sign(y) ((1 + |y| / unit)^power - 1) / power",
-        variance="that of the model inside, in the units of the data, without the outermost 1% on each side",
-        citation='Box and Cox, "An analysis of transformations", J. Royal Statistical Society B, 1964.',
-    )
 
     def check(self) -> None:
         for name in ("power", "unit"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from onlinegp.engine import ENGINES
 from onlinegp.engine.compiled import leaf, readable
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.learner import Learner
-from onlinegp.models.facts import Facts
 from onlinegp.models.features.basis_learner import FeatureLearner
 from onlinegp.models.features.random_basis import check_width, frequencies, parts_of
 from onlinegp.models.linear.additive import AdditiveRegressor
@@ -31,6 +29,11 @@ class RandomFeatureGP(AdditiveRegressor):
 
     Use it for a large data set on several processes or machines. For a stream that one machine can handle, centers
     chosen from the data do better than a fixed basis. With many inputs, random functions seldom fit the data.
+
+    Cost: O(D^2) per sample with D pairs, O(D^2) memory
+    Memory: O(D^2)
+    Equation: y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w
+    Variance of y: that of Bayesian linear regression on phi, scaled by the errors so far
 
     Parameters
     ----------
@@ -54,6 +57,11 @@ class RandomFeatureGP(AdditiveRegressor):
     >>> both = one.merge(other)
     >>> both.n_samples_seen_, bool(np.abs(both.predict(X) - y).max() < 0.05)
     (400, True)
+
+    References
+    ----------
+    Rahimi and Recht, "Random features for large-scale kernel machines", NIPS, 2007; orthogonal: Yu, Suresh,
+    Choromanski, Holtmann-Rice and Kumar, "Orthogonal random features", NIPS, 2016.
     """
 
     kernel: Kernel | None = None
@@ -62,17 +70,6 @@ class RandomFeatureGP(AdditiveRegressor):
     pairs: int = 200
     seed: int = 0
     engine: str = "auto"
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(D^2) per sample with D pairs, O(D^2) memory",
-        memory="O(D^2)",
-        equation=("y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w"),
-        variance="that of Bayesian linear regression on phi, scaled by the errors so far",
-        citation=(
-            'Rahimi and Recht, "Random features for large-scale kernel machines", NIPS, 2007; orthogonal: Yu, Suresh, '
-            'Choromanski, Holtmann-Rice and Kumar, "Orthogonal random features", NIPS, 2016.'
-        ),
-    )
 
     def check(self) -> None:
         parts_of(kernel_or_default(self.kernel))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import non_negative, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
-from onlinegp.models.facts import Facts
 from onlinegp.models.linear.base import LinearRegressor, with_intercept
 from onlinegp.models.linear.kalman_filter import KalmanLearner
 from onlinegp.models.recipe import parameters
@@ -29,6 +27,11 @@ class Kalman(LinearRegressor):
 
     Differs from KAFBOX: it uses the noise and drift that you set (KAFBOX overwrites both unless the transition matrix
     is set, too), and the variance of y includes the drift and the noise.
+
+    Cost: O(d^3) per sample with d features; O(d^2) without drift
+    Memory: O(d^2)
+    Equation: y = w'x + e with w <- w + N(0, drift I) per sample; the posterior of w
+    Variance of y: exact for weights that follow a random walk; it ignores effects that are not linear in x
 
     Parameters
     ----------
@@ -51,6 +54,11 @@ class Kalman(LinearRegressor):
     >>> model = ogp.Kalman(noise=0.01, drift=0.01).fit(X, w * X[:, 0] + 2.0 * X[:, 1])
     >>> model.coef_.round(1).tolist()
     [-1.0, 2.0]
+
+    References
+    ----------
+    Kalman, "A new approach to linear filtering and prediction problems", Journal of Basic Engineering, 1960;
+    square-root form: Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12.
     """
 
     _: KW_ONLY
@@ -58,17 +66,6 @@ class Kalman(LinearRegressor):
     drift: float = 1e-4
     prior: float = 1.0
     intercept: bool = True
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(d^3) per sample with d features; O(d^2) without drift",
-        memory="O(d^2)",
-        equation="y = w'x + e with w <- w + N(0, drift I) per sample; the posterior of w",
-        variance="exact for weights that follow a random walk; it ignores effects that are not linear in x",
-        citation=(
-            'Kalman, "A new approach to linear filtering and prediction problems", Journal of Basic Engineering, 1960; '
-            "square-root form: Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12."
-        ),
-    )
 
     def start(self, features: int, outputs: int) -> Learner:
         learner = KalmanLearner(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import Array, fraction, positive
 from onlinegp.engine.compiled import leaf, readable
 from onlinegp.learner import Learner
-from onlinegp.models.facts import Facts
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.base import coefficients, intercepts, with_intercept
 from onlinegp.models.linear.information_form import LinearLearner
@@ -31,6 +29,11 @@ class LinearRLS(AdditiveRegressor):
     Differs from KAFBOX: KAFBOX's `rls` forgets the prior too, so the covariance of weights without excitation grows
     without bound.
 
+    Cost: O(d^2) per sample with d features, O(d^2) memory
+    Memory: O(d^2)
+    Equation: y = w'x + e with w ~ N(0, prior I); the posterior of w, updated per sample
+    Variance of y: that of Bayesian linear regression; it ignores effects that are not linear in x
+
     Parameters
     ----------
     noise : float
@@ -51,6 +54,11 @@ class LinearRLS(AdditiveRegressor):
     >>> model = ogp.LinearRLS(noise=0.01, prior=10.0).fit(X, 3.0 + X @ [1.0, 0.0, -2.0])
     >>> model.coef_.round(1).tolist(), round(model.intercept_, 1)
     ([1.0, 0.0, -2.0], 3.0)
+
+    References
+    ----------
+    Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "On a
+    general concept of forgetting", International Journal of Control, 1993.
     """
 
     _: KW_ONLY
@@ -59,17 +67,6 @@ class LinearRLS(AdditiveRegressor):
     forgetting: float = 1.0
     intercept: bool = True
     engine: str = "auto"
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(d^2) per sample with d features, O(d^2) memory",
-        memory="O(d^2)",
-        equation="y = w'x + e with w ~ N(0, prior I); the posterior of w, updated per sample",
-        variance="that of Bayesian linear regression; it ignores effects that are not linear in x",
-        citation=(
-            "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "
-            '"On a general concept of forgetting", International Journal of Control, 1993.'
-        ),
-    )
 
     def check(self) -> None:
         self.start(1, 1)

@@ -27,6 +27,11 @@ class LMS(LinearRegressor):
     Use it if only the cost matters, and as a baseline. It learns slowly if inputs are correlated or have different
     scales; :class:`~onlinegp.LinearRLS` costs little more.
 
+    Cost: O(d) per sample with d features
+    Memory: O(d)
+    Equation: w <- w + step e x
+    Variance of y: 1 / step everywhere: the prior and the noise that the step implies; it never shrinks
+
     Parameters
     ----------
     step : float
@@ -43,6 +48,11 @@ class LMS(LinearRegressor):
     >>> model = ogp.LMS(step=0.05).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
     >>> model.coef_.round(3).tolist(), round(model.intercept_, 3)
     ([1.0, 0.5, -2.0], 3.0)
+
+    References
+    ----------
+    Widrow and Hoff, "Adaptive switching circuits", IRE WESCON Convention Record, 1960; Sayed, Fundamentals of Adaptive
+    Filtering, Wiley, 2003, ch. 5.
     """
 
     _: KW_ONLY
@@ -50,15 +60,7 @@ class LMS(LinearRegressor):
     intercept: bool = True
 
     facts: ClassVar[Facts] = Facts(
-        cost="O(d) per sample with d features",
-        memory="O(d)",
-        equation="w <- w + step e x",
-        variance="1 / step everywhere: the prior and the noise that the step implies; it never shrinks",
-        citation=(
-            'Widrow and Hoff, "Adaptive switching circuits", IRE WESCON Convention Record, 1960; Sayed, '
-            "Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
-        ),
-        remedy="Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start again with fit.",
+        remedy="Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start again with fit."
     )
 
     def start(self, features: int, outputs: int) -> Learner:
@@ -80,6 +82,11 @@ class NLMS(LinearRegressor):
     Use it instead of :class:`~onlinegp.LMS` if the power of the input changes. If inputs are correlated,
     :class:`~onlinegp.LinearRLS` learns faster.
 
+    Cost: O(d) per sample with d features
+    Memory: O(d)
+    Equation: w <- w + step e x / (epsilon + x'x)
+    Variance of y: (epsilon + x'x) / step; it never shrinks: do not read it as confidence
+
     Parameters
     ----------
     step : float
@@ -98,6 +105,11 @@ class NLMS(LinearRegressor):
     >>> model = ogp.NLMS(step=0.5).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
     >>> model.coef_.round(3).tolist(), round(model.intercept_, 3)
     ([1.0, 0.5, -2.0], 3.0)
+
+    References
+    ----------
+    Nagumo and Noda, "A learning method for system identification", IEEE Trans. Automatic Control, 1967; Sayed,
+    Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5.
     """
 
     _: KW_ONLY
@@ -105,17 +117,7 @@ class NLMS(LinearRegressor):
     epsilon: float = 1e-6
     intercept: bool = True
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(d) per sample with d features",
-        memory="O(d)",
-        equation="w <- w + step e x / (epsilon + x'x)",
-        variance="(epsilon + x'x) / step; it never shrinks: do not read it as confidence",
-        citation=(
-            'Nagumo and Noda, "A learning method for system identification", IEEE Trans. Automatic Control, 1967;'
-            " Sayed, Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
-        ),
-        remedy="Lower the step (NLMS is stable below 2), and start again with fit.",
-    )
+    facts: ClassVar[Facts] = Facts(remedy="Lower the step (NLMS is stable below 2), and start again with fit.")
 
     def start(self, features: int, outputs: int) -> Learner:
         step, epsilon = positive(step=self.step), positive(epsilon=self.epsilon)

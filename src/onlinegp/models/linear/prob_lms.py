@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import fraction, non_negative, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
-from onlinegp.models.facts import Facts
 from onlinegp.models.linear.base import LinearRegressor, with_intercept
 from onlinegp.models.linear.isotropic_filter import IsotropicLearner, Rule
 from onlinegp.models.recipe import parameters
@@ -29,6 +27,11 @@ class ProbLMS(LinearRegressor):
 
     Differs from KAFBOX: with forgetting below one, the variance of the weights and the prediction of the next row fade
     too; and the prior is a parameter.
+
+    Cost: O(d) per sample with d features
+    Memory: O(d)
+    Equation: w <- w + g e x with g = v / (v x'x + noise); v <- v (1 - g x'x / d) + drift
+    Variance of y: v x'x + noise, where v is the mean variance of the weights
 
     Parameters
     ----------
@@ -52,6 +55,10 @@ class ProbLMS(LinearRegressor):
     >>> model = ogp.kafbox.ProbLMS(noise=1e-4, drift=0.0).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
     >>> model.coef_.round(2).tolist(), round(model.intercept_, 2)
     ([1.0, 0.5, -2.0], 3.0)
+
+    References
+    ----------
+    Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.
     """
 
     _: KW_ONLY
@@ -60,16 +67,6 @@ class ProbLMS(LinearRegressor):
     prior: float = 1.0
     forgetting: float = 1.0
     intercept: bool = True
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(d) per sample with d features",
-        memory="O(d)",
-        equation="w <- w + g e x with g = v / (v x'x + noise); v <- v (1 - g x'x / d) + drift",
-        variance="v x'x + noise, where v is the mean variance of the weights",
-        citation=(
-            'Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.'
-        ),
-    )
 
     def start(self, features: int, outputs: int) -> Learner:
         intercept = with_intercept(self.intercept)

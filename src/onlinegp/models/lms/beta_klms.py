@@ -29,6 +29,12 @@ class BetaKLMS(RecipeRegressor):
     not the corrections that it made to the other weights. With a negative beta these have the opposite sign, and add
     up.
 
+    Cost: O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it
+    Memory: O(m d), grows, or as the dictionary or pruning bounds it
+    Equation: alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]
+    Variance of y: noise + k(x, x) + beta |k|^2: with beta="auto" it shrinks near data as far as is provably safe, but
+        is still too large
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -56,6 +62,11 @@ class BetaKLMS(RecipeRegressor):
     True
     >>> model.size_ < 30
     True
+
+    References
+    ----------
+    Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression and
+    kernel least mean squares algorithms", MLSP 2016 (the paper). The automatic choice of beta is this library's.
     """
 
     kernel: Kernel | None = None
@@ -66,22 +77,7 @@ class BetaKLMS(RecipeRegressor):
     pruning: Pruning | None = None
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",
-        memory="O(m d), grows, or as the dictionary or pruning bounds it",
-        equation="alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]",
-        variance=(
-            'noise + k(x, x) + beta |k|^2: with beta="auto" it shrinks near data as far as is provably safe, '
-            "but is still too large"
-        ),
-        citation=(
-            'Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process '
-            'regression and kernel least mean squares algorithms", MLSP 2016 (the paper). The automatic choice of '
-            "beta is this library's."
-        ),
-        bounded=False,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(bounded=False, remedy=REMEDY)
 
     def recipe(self) -> Recipe:
         return Recipe(

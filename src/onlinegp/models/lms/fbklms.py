@@ -75,6 +75,11 @@ class FBKLMS(ExpansionRegressor):
     Use it if the memory is fixed and coherence alone would keep too many centers. If you can afford O(M^2),
     :class:`~onlinegp.kafbox.FBKRLS` and :class:`~onlinegp.KRLST` keep better centers.
 
+    Cost: O(M) per sample with M the budget
+    Memory: O(M d) with M the budget
+    Equation: alpha <- alpha + step e k / (epsilon + |k|^2); the smallest weight is removed
+    Variance of y: as for KNLMS: larger than the prior's, and it grows with the data
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -106,6 +111,10 @@ class FBKLMS(ExpansionRegressor):
     True
     >>> model.size_
     10
+
+    References
+    ----------
+    Rzepka, "Fixed-budget kernel least mean squares", IEEE Conf. Emerging Technologies & Factory Automation, 2012.
     """
 
     kernel: Kernel | None = None
@@ -115,17 +124,7 @@ class FBKLMS(ExpansionRegressor):
     budget: int = 100
     epsilon: float = 1e-2
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(M) per sample with M the budget",
-        memory="O(M d) with M the budget",
-        equation="alpha <- alpha + step e k / (epsilon + |k|^2); the smallest weight is removed",
-        variance="as for KNLMS: larger than the prior's, and it grows with the data",
-        citation=(
-            'Rzepka, "Fixed-budget kernel least mean squares", IEEE Conf. Emerging Technologies & Factory '
-            "Automation, 2012."
-        ),
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner
 

@@ -31,6 +31,11 @@ class KLMS(RecipeRegressor):
     Differs from KAFBOX: KAFBOX stops learning at M centers. Here the dictionary grows, or `pruning` removes a center
     for each new one.
 
+    Cost: O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it
+    Memory: O(m d), grows by one center per sample, or as the dictionary or pruning bounds it
+    Equation: alpha <- [alpha; step e]
+    Variance of y: 1 / step everywhere: the prior variance plus the noise that the step implies; it never shrinks
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -55,6 +60,10 @@ class KLMS(RecipeRegressor):
     True
     >>> model.size_
     500
+
+    References
+    ----------
+    Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.
     """
 
     kernel: Kernel | None = None
@@ -64,17 +73,7 @@ class KLMS(RecipeRegressor):
     pruning: Pruning | None = None
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",
-        memory="O(m d), grows by one center per sample, or as the dictionary or pruning bounds it",
-        equation="alpha <- [alpha; step e]",
-        variance=("1 / step everywhere: the prior variance plus the noise that the step implies; it never shrinks"),
-        citation=(
-            'Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.'
-        ),
-        bounded=False,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(bounded=False, remedy=REMEDY)
 
     def recipe(self) -> Recipe:
         return Recipe(

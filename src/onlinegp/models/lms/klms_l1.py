@@ -110,6 +110,11 @@ class KLMSCSL1(ExpansionRegressor):
     Use it if old centers must be removed because the function or the inputs change. Do not combine a coherence near one
     with the usual step: the step is not normalized, so many close centers make it unstable. KNLMS normalizes it.
 
+    Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
+    Memory: O(m d), bounded by the coherence on a bounded input domain
+    Equation: alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)
+    Variance of y: none of its own: the mean square of the errors of about the last 100 rows
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -138,6 +143,11 @@ class KLMSCSL1(ExpansionRegressor):
     True
     >>> model.size_ < 20
     True
+
+    References
+    ----------
+    Gao, Chen, Richard, Huang and Flamary, "Kernel LMS algorithm with forward-backward splitting for dictionary
+    learning", ICASSP, 2013.
     """
 
     kernel: Kernel | None = None
@@ -147,14 +157,6 @@ class KLMSCSL1(ExpansionRegressor):
     penalty: float = 1e-4
 
     facts: ClassVar[Facts] = Facts(
-        cost="O(m) per sample; m is bounded by the coherence on a bounded input domain",
-        memory="O(m d), bounded by the coherence on a bounded input domain",
-        equation="alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)",
-        variance="none of its own: the mean square of the errors of about the last 100 rows",
-        citation=(
-            'Gao, Chen, Richard, Huang and Flamary, "Kernel LMS algorithm with forward-backward splitting for '
-            'dictionary learning", ICASSP, 2013.'
-        ),
         std_from_errors=True,
         remedy=(
             "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start again with "
@@ -179,6 +181,11 @@ class KLMSCSAL1(ExpansionRegressor):
 
     Use it if the penalty of :class:`~onlinegp.kafbox.KLMSCSL1` shrinks large weights too much. As with KLMSCSL1, do not
     combine a coherence near one with the usual step.
+
+    Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
+    Memory: O(m d), bounded by the coherence on a bounded input domain
+    Equation: alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)
+    Variance of y: none of its own: the mean square of the errors of about the last 100 rows
 
     Parameters
     ----------
@@ -211,6 +218,11 @@ class KLMSCSAL1(ExpansionRegressor):
     True
     >>> model.size_ < 20
     True
+
+    References
+    ----------
+    Gao, Chen, Richard, Huang and Flamary, "Kernel LMS algorithm with forward-backward splitting for dictionary
+    learning", ICASSP, 2013.
     """
 
     kernel: Kernel | None = None
@@ -220,15 +232,7 @@ class KLMSCSAL1(ExpansionRegressor):
     penalty: float = 1e-5
     epsilon: float = 1e-6
 
-    facts: ClassVar[Facts] = Facts(
-        cost=KLMSCSL1.facts.cost,
-        memory=KLMSCSL1.facts.memory,
-        equation=("alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)"),
-        variance=KLMSCSL1.facts.variance,
-        citation=KLMSCSL1.facts.citation,
-        std_from_errors=True,
-        remedy=KLMSCSL1.facts.remedy,
-    )
+    facts: ClassVar[Facts] = Facts(std_from_errors=True, remedy=KLMSCSL1.facts.remedy)
 
     readable: ClassVar[type[StepLearner]] = L1Learner
 

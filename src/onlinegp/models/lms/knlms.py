@@ -25,6 +25,11 @@ class KNLMS(RecipeRegressor):
     variance exceeds the prior's and grows with the data (the paper's beta = 1). The step implies the variance of y,
     (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
 
+    Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
+    Memory: O(m d), bounded by the coherence on a bounded input domain
+    Equation: alpha <- alpha + step e k / (epsilon + |k|^2)
+    Variance of y: larger than the prior's, and it grows with the data: do not read it as confidence
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -48,6 +53,11 @@ class KNLMS(RecipeRegressor):
     True
     >>> model.size_ < 30
     True
+
+    References
+    ----------
+    Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal Processing,
+    2009.
     """
 
     kernel: Kernel | None = None
@@ -57,17 +67,7 @@ class KNLMS(RecipeRegressor):
     epsilon: float = 1e-2
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m) per sample; m is bounded by the coherence on a bounded input domain",
-        memory="O(m d), bounded by the coherence on a bounded input domain",
-        equation="alpha <- alpha + step e k / (epsilon + |k|^2)",
-        variance="larger than the prior's, and it grows with the data: do not read it as confidence",
-        citation=(
-            'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
-            "Processing, 2009."
-        ),
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -83,6 +83,11 @@ class MKNLMS(MultikernelRegressor):
     Use it if you do not know the length scale. Otherwise use KNLMS: each kernel costs as much as a KNLMS, and a few
     hundred rows are enough to tune the length scale.
 
+    Cost: O(Q m) per sample with Q kernels; m is bounded by the coherence on a bounded input domain
+    Memory: O(Q m d), bounded by the coherence on a bounded input domain
+    Equation: alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2)
+    Variance of y: as for KNLMS: larger than the prior's, and it grows with the data
+
     Parameters
     ----------
     kernels : sequence of Kernel, optional
@@ -106,6 +111,10 @@ class MKNLMS(MultikernelRegressor):
     True
     >>> model.size_ < 30
     True
+
+    References
+    ----------
+    Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.
     """
 
     kernels: Sequence[Kernel] | None = None
@@ -114,14 +123,7 @@ class MKNLMS(MultikernelRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(Q m) per sample with Q kernels; m is bounded by the coherence on a bounded input domain",
-        memory="O(Q m d), bounded by the coherence on a bounded input domain",
-        equation="alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2)",
-        variance="as for KNLMS: larger than the prior's, and it grows with the data",
-        citation='Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.',
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = MKNLMSLearner
 

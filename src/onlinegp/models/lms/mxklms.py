@@ -90,6 +90,11 @@ class MXKLMS(MultikernelRegressor):
     grow without bound; :class:`~onlinegp.kafbox.MKNLMS` bounds them. Shares that reach 0 or 1 hardly change again, so
     it follows changes poorly.
 
+    Cost: O(Q m) per sample with Q kernels, and m grows by one per sample
+    Memory: O(Q m d), grows by one center per sample
+    Equation: mean = sum_q psi_q f_q, v <- v + 2 mixing_step e psi (f - mean), alpha_q <- [alpha_q; step psi_q e]
+    Variance of y: 1 / step everywhere, as for KLMS; it never shrinks
+
     Parameters
     ----------
     kernels : sequence of Kernel, optional
@@ -116,6 +121,10 @@ class MXKLMS(MultikernelRegressor):
     True
     >>> int(model.shares_.argmax())  # the kernel that is wide enough
     1
+
+    References
+    ----------
+    Pokharel, Seth and Principe, "Mixture kernel least mean square", Int. Joint Conf. Neural Networks, 2013.
     """
 
     kernels: Sequence[Kernel] | None = None
@@ -123,19 +132,7 @@ class MXKLMS(MultikernelRegressor):
     step: float = 0.5
     mixing_step: float = 0.5
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(Q m) per sample with Q kernels, and m grows by one per sample",
-        memory="O(Q m d), grows by one center per sample",
-        equation=(
-            "mean = sum_q psi_q f_q, v <- v + 2 mixing_step e psi (f - mean), alpha_q <- [alpha_q; step psi_q e]"
-        ),
-        variance="1 / step everywhere, as for KLMS; it never shrinks",
-        citation=(
-            'Pokharel, Seth and Principe, "Mixture kernel least mean square", Int. Joint Conf. Neural Networks, 2013.'
-        ),
-        bounded=False,
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(bounded=False, remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = MXKLMSLearner
 

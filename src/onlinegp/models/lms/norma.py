@@ -31,6 +31,11 @@ class NORMA(RecipeRegressor):
     Differs from KAFBOX: KAFBOX has a `tcoeff` for a decaying step, but never uses it. Here the step is constant, as a
     function that changes requires.
 
+    Cost: O(M) per sample with M the budget
+    Memory: O(M d) with M the budget
+    Equation: alpha <- [(1 - step leak) alpha; step e]
+    Variance of y: 1 / step everywhere, as for KLMS; it never shrinks
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -54,6 +59,10 @@ class NORMA(RecipeRegressor):
     True
     >>> model.size_
     200
+
+    References
+    ----------
+    Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.
     """
 
     kernel: Kernel | None = None
@@ -63,16 +72,7 @@ class NORMA(RecipeRegressor):
     budget: int = 500
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
-    facts: ClassVar[Facts] = Facts(
-        cost="O(M) per sample with M the budget",
-        memory="O(M d) with M the budget",
-        equation="alpha <- [(1 - step leak) alpha; step e]",
-        variance="1 / step everywhere, as for KLMS; it never shrinks",
-        citation=(
-            'Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.'
-        ),
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     def recipe(self) -> Recipe:
         return Recipe(

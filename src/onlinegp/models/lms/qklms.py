@@ -25,6 +25,11 @@ class QKLMS(RecipeRegressor):
     Use it if only the mean matters and a row may take about a microsecond. For intervals use
     :class:`~onlinegp.KRLST`.
 
+    Cost: O(m) per sample; m is bounded by the radius on a bounded input domain
+    Memory: O(m d), bounded by the radius on a bounded input domain
+    Equation: alpha_i <- alpha_i + step e at the nearest center i, or a new center as in KLMS
+    Variance of y: 1 / step everywhere, as for KLMS; it never shrinks
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -46,6 +51,11 @@ class QKLMS(RecipeRegressor):
     True
     >>> model.size_ < 30
     True
+
+    References
+    ----------
+    Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", IEEE Trans. Neural Networks and
+    Learning Systems, 2012.
     """
 
     kernel: Kernel | None = None
@@ -54,17 +64,7 @@ class QKLMS(RecipeRegressor):
     radius: float = 0.3
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m) per sample; m is bounded by the radius on a bounded input domain",
-        memory="O(m d), bounded by the radius on a bounded input domain",
-        equation="alpha_i <- alpha_i + step e at the nearest center i, or a new center as in KLMS",
-        variance="1 / step everywhere, as for KLMS; it never shrinks",
-        citation=(
-            'Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", IEEE Trans. Neural '
-            "Networks and Learning Systems, 2012."
-        ),
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     def recipe(self) -> Recipe:
         return Recipe(

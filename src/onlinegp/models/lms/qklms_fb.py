@@ -113,6 +113,11 @@ class QKLMSFB(ExpansionRegressor):
     Use it if QKLMS would have too many centers, or if the inputs move over time. If the radius alone bounds the
     centers, :class:`~onlinegp.QKLMS` is the same and simpler.
 
+    Cost: O(M) per sample with M the budget
+    Memory: O(M d) with M the budget
+    Equation: as QKLMS; the center with the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed
+    Variance of y: 1 / step everywhere, as for KLMS; it never shrinks
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -143,6 +148,10 @@ class QKLMSFB(ExpansionRegressor):
     True
     >>> model.size_
     20
+
+    References
+    ----------
+    Zhao, Chen, Zhu and Principe, "Fixed budget quantized kernel least-mean-square algorithm", Signal Processing, 2013.
     """
 
     kernel: Kernel | None = None
@@ -152,17 +161,7 @@ class QKLMSFB(ExpansionRegressor):
     budget: int = 500
     forgetting: float = 0.95
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(M) per sample with M the budget",
-        memory="O(M d) with M the budget",
-        equation="as QKLMS; the center with the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed",
-        variance="1 / step everywhere, as for KLMS; it never shrinks",
-        citation=(
-            'Zhao, Chen, Zhu and Principe, "Fixed budget quantized kernel least-mean-square algorithm", Signal '
-            "Processing, 2013."
-        ),
-        remedy=REMEDY,
-    )
+    facts: ClassVar[Facts] = Facts(remedy=REMEDY)
 
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner
 

@@ -100,6 +100,11 @@ class RFFKLMS(OnlineRegressor):
     Use it if cost and memory must not depend on the data. Many inputs or short length scales need many cosines.
     :class:`~onlinegp.RandomFeatureGP` learns faster from the same features, at O(D^2), and has a variance.
 
+    Cost: O(D d) per sample with D cosines
+    Memory: O(D d)
+    Equation: w <- w + step e z(x), z(x) = sqrt(2 / D) cos(W x + b)
+    Variance of y: 1 / step everywhere, as for KLMS; it never shrinks
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -127,6 +132,10 @@ class RFFKLMS(OnlineRegressor):
     >>> model = ogp.kafbox.RFFKLMS(ogp.kernels.RBF(1.0), step=0.5, basis=100).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
+
+    References
+    ----------
+    Singh, Ahuja and Moulin, "Online learning with kernels: overcoming the growing sum problem", MLSP, 2012.
     """
 
     kernel: Kernel | None = None
@@ -136,16 +145,7 @@ class RFFKLMS(OnlineRegressor):
     seed: int = 0
     engine: str = "auto"
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(D d) per sample with D cosines",
-        memory="O(D d)",
-        equation="w <- w + step e z(x), z(x) = sqrt(2 / D) cos(W x + b)",
-        variance="1 / step everywhere, as for KLMS; it never shrinks",
-        citation=(
-            'Singh, Ahuja and Moulin, "Online learning with kernels: overcoming the growing sum problem", MLSP, 2012.'
-        ),
-        remedy="Lower the step (it is stable below 1 / k(x, x)), and start again with fit.",
-    )
+    facts: ClassVar[Facts] = Facts(remedy="Lower the step (it is stable below 1 / k(x, x)), and start again with fit.")
 
     def check(self) -> None:
         self.start(columns(kernel_or_default(self.kernel)), 1)

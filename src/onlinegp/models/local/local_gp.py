@@ -20,6 +20,11 @@ class LocalGP(NeighborsRegressor):
     centers is enough. Its function has small jumps where the neighbors change. Do not use it if the data must not be
     stored.
 
+    Cost: O(n d + k^3) per prediction with n the stored rows and k the neighbors, O(n d) memory
+    Memory: O(n d), grows, or O(N d) with store=N
+    Equation: mean = k' (K + noise I)^-1 y over the k stored rows nearest to x
+    Variance of y: exact for the k nearest rows
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -53,6 +58,12 @@ class LocalGP(NeighborsRegressor):
     >>> X = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
     >>> model = ogp.LocalGP(ogp.kernels.Matern52(1.0), noise=1e-3).fit(X, np.sin(X[:, 0]) * X[:, 1])
     >>> mean, std = model.predict([[1.0, 2.0]], return_std=True)
+
+    References
+    ----------
+    Vecchia, "Estimation and model identification for continuous spatial processes", J. Royal Statistical Society B,
+    1988; Datta, Banerjee, Finley and Gelfand, "Hierarchical nearest-neighbor Gaussian process models for large
+    geostatistical datasets", J. American Statistical Association, 2016.
     """
 
     kernel: Kernel | None = None
@@ -63,17 +74,4 @@ class LocalGP(NeighborsRegressor):
     forgetting: float = 1.0
     engine: str = "auto"
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(n d + k^3) per prediction with n the stored rows and k the neighbors, O(n d) memory",
-        memory="O(n d), grows, or O(N d) with store=N",
-        equation="mean = k' (K + noise I)^-1 y over the k stored rows nearest to x",
-        variance="exact for the k nearest rows",
-        citation=(
-            'Vecchia, "Estimation and model identification for continuous spatial processes", J. Royal '
-            'Statistical Society B, 1988; Datta, Banerjee, Finley and Gelfand, "Hierarchical nearest-neighbor '
-            'Gaussian process models for large geostatistical datasets", J. American Statistical Association, '
-            "2016."
-        ),
-        bounded=False,
-        bounded_by="store",
-    )
+    facts: ClassVar[Facts] = Facts(bounded=False, bounded_by="store")

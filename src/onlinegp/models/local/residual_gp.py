@@ -32,6 +32,11 @@ class ResidualGP(NeighborsRegressor):
     better: mix both with :class:`Mixture`, which then runs both for the price of one. Do not use it if the data must
     not be stored.
 
+    Cost: O(n d + k^3) per sample with n the stored rows and k the neighbors, O(n d) memory
+    Memory: O(n d), grows, or O(N d) with store=N
+    Equation: mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha
+    Variance of y: that of the k nearest rows, never below the exact one; its scale is learned from errors
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -67,6 +72,12 @@ class ResidualGP(NeighborsRegressor):
     >>> residual = ogp.run(ogp.ResidualGP(ogp.kernels.RBF(1.5), noise=1e-3, neighbors=16), X, y)
     >>> bool(np.mean((residual.mean - y) ** 2) < 0.8 * np.mean((local.mean - y) ** 2))
     True
+
+    References
+    ----------
+    Coordinate descent: Wu, Wenger, Jones, Pleiss and Gardner, "Large-scale Gaussian processes via alternating
+    projection", AISTATS 2024; nearest rows: Vecchia, "Estimation and model identification for continuous spatial
+    processes", J. Royal Statistical Society B, 1988. Their combination on current residuals is this library's.
     """
 
     kernel: Kernel | None = None
@@ -80,20 +91,7 @@ class ResidualGP(NeighborsRegressor):
     linear: bool = False
     engine: str = "auto"
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(n d + k^3) per sample with n the stored rows and k the neighbors, O(n d) memory",
-        memory="O(n d), grows, or O(N d) with store=N",
-        equation="mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha",
-        variance="that of the k nearest rows, never below the exact one; its scale is learned from errors",
-        citation=(
-            'Coordinate descent: Wu, Wenger, Jones, Pleiss and Gardner, "Large-scale Gaussian processes via '
-            'alternating projection", AISTATS 2024; nearest rows: Vecchia, "Estimation and model identification '
-            'for continuous spatial processes", J. Royal Statistical Society B, 1988. Their combination on '
-            "current residuals is this library's."
-        ),
-        bounded=False,
-        bounded_by="store",
-    )
+    facts: ClassVar[Facts] = Facts(bounded=False, bounded_by="store")
     readable: ClassVar[type[LocalLearner]] = ResidualLearner
     fewest_neighbors: ClassVar[int] = 0
     neighbors_remedy: ClassVar[str] = "64 is a good start, and 0 makes it KLMS."

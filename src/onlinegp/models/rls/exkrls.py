@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.models.rls.krlst import JITTER
 from onlinegp.recipes.beliefs import StateSpace
@@ -42,6 +40,11 @@ class EXKRLS(RecipeRegressor):
     default values are for a channel that fades, transition=0.999 and forgetting=0.995. They lose a constant function;
     on the Mackey-Glass series this happens after a few thousand samples.
 
+    Cost: O(M^2) per sample with M the budget, O(M^2) memory
+    Memory: O(M^2) with M the budget
+    Equation: mu <- a (mu + g e / s), Sigma <- (a^2 (Sigma - g g' / s) + drift noise K) / lambda
+    Variance of y: that of a GP that fades and drifts, through M centers; far from all data it may grow
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -67,6 +70,11 @@ class EXKRLS(RecipeRegressor):
     >>> trace = ogp.run(ogp.kafbox.EXKRLS(ogp.kernels.RBF(1.0), noise=1e-3, drift=1e-2, budget=30), X, y)
     >>> bool(np.mean((y - trace.mean)[100:] ** 2) < 1e-2)
     True
+
+    References
+    ----------
+    Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", IEEE Trans. Signal Processing,
+    2009.
     """
 
     kernel: Kernel | None = None
@@ -76,17 +84,6 @@ class EXKRLS(RecipeRegressor):
     transition: float = 1.0
     drift: float = 1e-3
     forgetting: float = 1.0
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(M^2) per sample with M the budget, O(M^2) memory",
-        memory="O(M^2) with M the budget",
-        equation="mu <- a (mu + g e / s), Sigma <- (a^2 (Sigma - g g' / s) + drift noise K) / lambda",
-        variance="that of a GP that fades and drifts, through M centers; far from all data it may grow",
-        citation=(
-            'Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", IEEE Trans. Signal '
-            "Processing, 2009."
-        ),
-    )
 
     def recipe(self) -> Recipe:
         return Recipe(

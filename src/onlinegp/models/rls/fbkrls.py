@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Exact
 from onlinegp.recipes.pruning import LeastError
@@ -20,6 +18,11 @@ class FBKRLS(RecipeRegressor):
 
     O(M^2) per sample with M the budget, O(M^2) memory. Removed samples are forgotten. The variance is exact for the
     samples that are kept, so it is larger than with all the data.
+
+    Cost: O(M^2) per sample with M the budget, O(M^2) memory
+    Memory: O(M^2) with M the budget
+    Equation: mean = k' (K + noise I)^-1 y over the M samples that are kept
+    Variance of y: exact for the M samples that are kept, so larger than with all samples
 
     Parameters
     ----------
@@ -42,22 +45,16 @@ class FBKRLS(RecipeRegressor):
     True
     >>> model.size_
     20
+
+    References
+    ----------
+    Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.
     """
 
     kernel: Kernel | None = None
     _: KW_ONLY
     noise: float = 1e-2
     budget: int = 100
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(M^2) per sample with M the budget, O(M^2) memory",
-        memory="O(M^2) with M the budget",
-        equation="mean = k' (K + noise I)^-1 y over the M samples that are kept",
-        variance="exact for the M samples that are kept, so larger than with all samples",
-        citation=(
-            'Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.'
-        ),
-    )
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import fraction
 from onlinegp.kernels import Kernel
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import LeastSquares
 from onlinegp.recipes.dictionaries import ALD
@@ -28,6 +26,11 @@ class KRLS(RecipeRegressor):
     Differs from KAFBOX: the threshold is relative to k(x, x), so that the centers do not depend on the variance of the
     kernel. With a Gaussian kernel of variance 1 it is the same number.
 
+    Cost: O(m^2) per sample; m is bounded by the threshold on a bounded input domain
+    Memory: O(m^2), bounded by the threshold on a bounded input domain
+    Equation: least squares over all samples, min |y - K_xc alpha|^2, updated per sample
+    Variance of y: that of least squares with a flat prior; the noise is learned from the errors
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -47,22 +50,15 @@ class KRLS(RecipeRegressor):
     True
     >>> model.size_ < 30
     True
+
+    References
+    ----------
+    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal Processing, 2004.
     """
 
     kernel: Kernel | None = None
     _: KW_ONLY
     threshold: float = 1e-2
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m^2) per sample; m is bounded by the threshold on a bounded input domain",
-        memory="O(m^2), bounded by the threshold on a bounded input domain",
-        equation="least squares over all samples, min |y - K_xc alpha|^2, updated per sample",
-        variance="that of least squares with a flat prior; the noise is learned from the errors",
-        citation=(
-            'Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal '
-            "Processing, 2004."
-        ),
-    )
 
     def recipe(self) -> Recipe:
         return Recipe(

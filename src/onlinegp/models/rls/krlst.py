@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, parameters
 from onlinegp.recipes.beliefs import Posterior
 from onlinegp.recipes.dictionaries import Dictionary
@@ -29,6 +27,11 @@ class KRLST(RecipeRegressor):
     Differs from KAFBOX: KAFBOX learns a signal power, which multiplies all variances and is never forgotten. Here the
     kernel sets it. ``power="learned"`` learns it, and forgets it like everything else. KAFBOX's jitter of 1e-6 limits
     its accuracy.
+
+    Cost: O(M^2) per sample with M the budget, O(M^2) memory
+    Memory: O(M^2) with M the budget
+    Equation: b <- sqrt(lambda) b + h e / s, S <- lambda S + (1 - lambda) I - h h' / s, in coordinates f(C) = L u
+    Variance of y: that of a GP over all samples, through M centers; it returns to the prior as samples age
 
     Parameters
     ----------
@@ -61,6 +64,11 @@ class KRLST(RecipeRegressor):
     >>> mean, std = model.predict([[0.0], [9.0]], return_std=True)
     >>> bool(std[0] < 0.1 < std[1])  # near the data, and far from them
     True
+
+    References
+    ----------
+    Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for time-varying
+    regression", IEEE Trans. Neural Networks and Learning Systems, 2012.
     """
 
     kernel: Kernel | None = None
@@ -71,19 +79,6 @@ class KRLST(RecipeRegressor):
     power: str = "fixed"
     dictionary: Dictionary | None = None
     jitter: float = JITTER
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(M^2) per sample with M the budget, O(M^2) memory",
-        memory="O(M^2) with M the budget",
-        equation=(
-            "b <- sqrt(lambda) b + h e / s, S <- lambda S + (1 - lambda) I - h h' / s, in coordinates f(C) = L u"
-        ),
-        variance="that of a GP over all samples, through M centers; it returns to the prior as samples age",
-        citation=(
-            'Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for '
-            'time-varying regression", IEEE Trans. Neural Networks and Learning Systems, 2012.'
-        ),
-    )
 
     def recipe(self) -> Recipe:
         return Recipe(

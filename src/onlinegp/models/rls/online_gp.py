@@ -24,6 +24,11 @@ class OnlineGP(RecipeRegressor):
     With a budget, the dictionary keeps the centers that matter most to the mean. The posterior of these centers keeps
     what was learned from all samples; this is KRLST without forgetting.
 
+    Cost: O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M
+    Memory: O(m^2), grows, or O(M^2) with a budget of M
+    Equation: mean = k' (K + noise I)^-1 y, variance of f = k(x, x) - k' (K + noise I)^-1 k, updated per sample
+    Variance of y: exact: that of batch GP regression on all samples so far, or through M centers
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -44,6 +49,11 @@ class OnlineGP(RecipeRegressor):
     >>> batch = ogp.GPRegression(ogp.kernels.RBF(1.0), noise=1e-3).fit(X[:100], y[:100])
     >>> np.allclose(model.predict(X), batch.predict(X))
     True
+
+    References
+    ----------
+    Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the paper, eqs. 3 and
+    4.
     """
 
     kernel: Kernel | None = None
@@ -51,18 +61,7 @@ class OnlineGP(RecipeRegressor):
     noise: float = 1e-2
     budget: int | None = None
 
-    facts: ClassVar[Facts] = Facts(
-        cost="O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M",
-        memory="O(m^2), grows, or O(M^2) with a budget of M",
-        equation=("mean = k' (K + noise I)^-1 y, variance of f = k(x, x) - k' (K + noise I)^-1 k, updated per sample"),
-        variance="exact: that of batch GP regression on all samples so far, or through M centers",
-        citation=(
-            'Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the '
-            "paper, eqs. 3 and 4."
-        ),
-        bounded=False,
-        bounded_by="budget",
-    )
+    facts: ClassVar[Facts] = Facts(bounded=False, bounded_by="budget")
 
     def recipe(self) -> Recipe:
         noise = positive(noise=self.noise)

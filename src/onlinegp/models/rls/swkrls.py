@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
 
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Exact
 from onlinegp.recipes.pruning import Oldest
@@ -20,6 +18,11 @@ class SWKRLS(RecipeRegressor):
 
     O(M^2) per sample with M the budget, O(M^2) memory. Samples outside the window have no influence. The variance is
     exact for the window.
+
+    Cost: O(M^2) per sample with M the budget, O(M^2) memory
+    Memory: O(M^2) with M the budget
+    Equation: mean = k' (K + noise I)^-1 y over the last M samples
+    Variance of y: exact for the last M samples
 
     Parameters
     ----------
@@ -42,23 +45,17 @@ class SWKRLS(RecipeRegressor):
     True
     >>> model.size_
     50
+
+    References
+    ----------
+    Van Vaerenbergh, Via and Santamaria, "A sliding-window kernel RLS algorithm and its application to nonlinear channel
+    identification", ICASSP 2006.
     """
 
     kernel: Kernel | None = None
     _: KW_ONLY
     noise: float = 1e-2
     budget: int = 100
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(M^2) per sample with M the budget, O(M^2) memory",
-        memory="O(M^2) with M the budget",
-        equation="mean = k' (K + noise I)^-1 y over the last M samples",
-        variance="exact for the last M samples",
-        citation=(
-            'Van Vaerenbergh, Via and Santamaria, "A sliding-window kernel RLS algorithm and its application to '
-            'nonlinear channel identification", ICASSP 2006.'
-        ),
-    )
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.iterated_forecaster import IteratedForecaster, IteratedLearner
 from onlinegp.models.combined.lagged import Lagged
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.temporal.combination import LEVELS, pinball
 from onlinegp.models.temporal.forecast import Forecast
@@ -49,6 +48,11 @@ class Forecaster(OnlineRegressor):
 
     Use it for series of at least 12 values. For thousands of related series, a global model is better.
 
+    Cost: O(1) to keep a row; a fit takes about 0.1 s for 1,000 rows with a day and a week
+    Memory: the last 6,000 rows, at most
+    Equation: weights (mean pinball loss of past forecasts)^-nu, nu = rows of the past / steps
+    Variance of y: of past forecasts, at every step
+
     Parameters
     ----------
     model : Lagged, optional
@@ -74,14 +78,6 @@ class Forecaster(OnlineRegressor):
     _: KW_ONLY
     seasons: Any = "auto"
     steps: int = 20
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(1) to keep a row; a fit takes about 0.1 s for 1,000 rows with a day and a week",
-        memory="the last 6,000 rows, at most",
-        equation="weights (mean pinball loss of past forecasts)^-nu, nu = rows of the past / steps",
-        variance="of past forecasts, at every step",
-        citation="",
-    )
 
     @property
     def features_optional(self) -> bool:

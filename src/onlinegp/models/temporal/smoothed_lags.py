@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import array, integer, number
@@ -52,6 +51,11 @@ class SmoothedLags(OnlineRegressor):
 
     It expects y around 0 with a spread of about 1: use ``SmoothedLags(...).scaled()`` for other units.
 
+    Cost: O(k^2) per sample with 7, 10 or 14 inputs; O(k^3) to predict after it
+    Memory: O(k^2) and the seasons
+    Equation: a = a_0 + (G + A_0)^-1 (b - G a_0),  G <- f G + x x',  b <- f b + x y
+    Variance of y: of the residuals; ahead, that of the iterated forecast with known coefficients
+
     Parameters
     ----------
     seasons : tuple of float
@@ -80,14 +84,6 @@ class SmoothedLags(OnlineRegressor):
     forgetting: float = 0.997
     time: int | None = None
     engine: str = "auto"
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(k^2) per sample with 7, 10 or 14 inputs; O(k^3) to predict after it",
-        memory="O(k^2) and the seasons",
-        equation="a = a_0 + (G + A_0)^-1 (b - G a_0),  G <- f G + x x',  b <- f b + x y",
-        variance="of the residuals; ahead, that of the iterated forecast with known coefficients",
-        citation="",
-    )
 
     @property
     def features_optional(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,6 @@ from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.temporal import LocalTrend
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.temporal.state_space import WALK, Block, state_space
@@ -44,6 +43,11 @@ class TemporalGP(OnlineRegressor):
     Use it for series, for sensors that are read at irregular times, and for forecasts; not for functions of several
     inputs.
 
+    Cost: O(s^2) per sample with s states, 25 for a trend, a day of 11 harmonics and Matern12
+    Memory: O(s^2)
+    Equation: m <- A m, P <- A P A' + Q;  v = h'P h + noise;  m += P h e / v, P -= P h h'P / v
+    Variance of y: that of the exact GP; with robust set, of one whose outliers count less
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -69,6 +73,11 @@ class TemporalGP(OnlineRegressor):
     >>> model = ogp.TemporalGP(kernel, noise=0.01, time=0).fit(t, np.sin(2 * np.pi * t[:, 0] / 12))
     >>> model.predict([[103.0], [106.0]]).round(1)  # -0.5 and -0.9 are right
     array([-0.5, -0.9])
+
+    References
+    ----------
+    Hartikainen and Sarkka, "Kalman filtering and smoothing solutions to temporal Gaussian process regression models",
+    MLSP 2010.
     """
 
     kernel: Kernel | None = None
@@ -78,17 +87,6 @@ class TemporalGP(OnlineRegressor):
     input_variance: float = 1.0
     robust: float | None = None
     engine: str = "auto"
-
-    facts: ClassVar[Facts] = Facts(
-        cost="O(s^2) per sample with s states, 25 for a trend, a day of 11 harmonics and Matern12",
-        memory="O(s^2)",
-        equation="m <- A m, P <- A P A' + Q;  v = h'P h + noise;  m += P h e / v, P -= P h h'P / v",
-        variance="that of the exact GP; with robust set, of one whose outliers count less",
-        citation=(
-            'Hartikainen and Sarkka, "Kalman filtering and smoothing solutions to temporal Gaussian process regression '
-            'models", MLSP 2010.'
-        ),
-    )
 
     @property
     def features_optional(self) -> bool:
