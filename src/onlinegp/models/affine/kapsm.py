@@ -61,10 +61,8 @@ class KAPSM(ExpansionRegressor):
 
         f <- P(f - step mean of L_i(f) / |L_i'(f)|^2 L_i'(f) over the last `window` rows)
 
-    where P scales f back to the ball |f| <= radius in the space of the kernel if f is outside. O(m + w^2) per sample
-    with w the window. Every sample becomes a center; when the budget is full, the oldest center is removed. It has no
-    predictive variance of its own: the variance of y is the mean square of about its last 100 errors, the same
-    everywhere.
+    where P scales f back to the ball |f| <= radius in the space of the kernel if f is outside. Every sample becomes a
+    center; when the budget is full, the oldest center is removed.
 
     Use it if a bound on the norm of f is known. It is not robust against outliers, because the step grows with the
     error for all losses; :class:`~onlinegp.Robust` limits their effect. The paper is about classification; this class

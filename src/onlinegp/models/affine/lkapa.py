@@ -53,9 +53,8 @@ class LKAPA(ExpansionRegressor):
 
         alpha <- (1 - step leak) alpha,   alpha_i <- alpha_i + step (y_i - f(x_i)) for the last `window` rows
 
-    This is KAPA-3 of the paper, and KAPA-1 with leak=0. O(m + w^2) per sample with w the window. Every sample becomes a
-    center; when the budget is full, the oldest center is removed. It has no predictive variance of its own: the
-    variance of y is the mean square of about its last 100 errors, the same everywhere.
+    This is KAPA-3 of the paper, and KAPA-1 with leak=0. Every sample becomes a center; when the budget is full, the
+    oldest center is removed.
 
     Use it instead of KLMS if inputs are correlated. Without a budget, the cost per row grows along the stream;
     :class:`~onlinegp.kafbox.KAP` bounds its centers by their coherence.
@@ -118,9 +117,8 @@ class NLKAPA(ExpansionRegressor):
 
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
 
-    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample. Every
-    sample becomes a center; when a budget is full, the oldest center is removed. It has no predictive variance of its
-    own: the variance of y is the mean square of about its last 100 errors, the same everywhere.
+    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. Every sample becomes a center;
+    when a budget is full, the oldest center is removed.
 
     The Newton step gives inputs that are close to each other large weights of opposite signs, about step / epsilon
     times the errors. They cancel until one of the centers is removed. With a budget, use an epsilon of about half the

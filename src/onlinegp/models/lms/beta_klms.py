@@ -22,12 +22,11 @@ class BetaKLMS(RecipeRegressor):
 
         alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]        (paper, eq. 15)
 
-    O(m) per sample. beta = 0 is KLMS with step 1 / (noise + k(x, x)). beta = 1 is close to KNLMS, and its variance
-    grows with the data. A negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and
-    only if beta >= -1 / lambda_max(K). "auto" sets beta = -1 / (largest kernel row sum + noise), which is provably
-    safe and costs O(m) per sample. With pruning, "auto" sets beta = 0: removing a center removes its own weight, but
-    not the corrections that it made to the other weights. With a negative beta these have the opposite sign, and add
-    up.
+    beta = 0 is KLMS with step 1 / (noise + k(x, x)). beta = 1 is close to KNLMS, and its variance grows with the data.
+    A negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and only if beta >= -1 /
+    lambda_max(K). "auto" sets beta = -1 / (largest kernel row sum + noise), which is provably safe and costs O(m) per
+    sample. With pruning, "auto" sets beta = 0: removing a center removes its own weight, but not the corrections that
+    it made to the other weights. With a negative beta these have the opposite sign, and add up.
 
     Cost: O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it
     Memory: O(m d), grows, or as the dictionary or pruning bounds it

@@ -22,8 +22,8 @@ class KLMS(RecipeRegressor):
 
         alpha <- [alpha; step e]                                                    (paper, eq. 9)
 
-    O(m) per sample, and m grows by one per sample. As an online GP it assumes that the posterior covariance stays the
-    prior's, with noise = 1 / step - k(x, x). The variance of y is 1 / step everywhere and does not shrink.
+    As an online GP it assumes that the posterior covariance stays the prior's, with noise = 1 / step - k(x, x). The
+    variance of y is 1 / step everywhere and does not shrink.
 
     Use it as the baseline of its family. Do not use it on a long stream without a dictionary or pruning, because each
     sample then costs more than the one before, and do not use it for intervals.

@@ -176,8 +176,8 @@ class KLMSCSAL1(ExpansionRegressor):
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i before| + epsilon), 0)
 
-    O(m) per sample; m is bounded on a bounded input domain. Like KLMSCSL1 it has no variance of its own: the variance
-    of y is the mean square of the errors of about the last 100 rows, the same everywhere.
+    Like KLMSCSL1 it has no variance of its own: the variance of y is the mean square of the errors of about the last
+    100 rows, the same everywhere.
 
     Use it if the penalty of :class:`~onlinegp.kafbox.KLMSCSL1` shrinks large weights too much. As with KLMSCSL1, do not
     combine a coherence near one with the usual step.

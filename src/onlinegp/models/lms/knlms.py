@@ -21,9 +21,8 @@ class KNLMS(RecipeRegressor):
 
         alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. 10)
 
-    O(m) per sample; m is bounded on a bounded input domain. As an online GP it assumes Sigma = K K + K: its
-    variance exceeds the prior's and grows with the data (the paper's beta = 1). The step implies the variance of y,
-    (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
+    As an online GP it assumes Sigma = K K + K: its variance exceeds the prior's and grows with the data (the paper's
+    beta = 1). The step implies the variance of y, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
 
     Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
     Memory: O(m d), bounded by the coherence on a bounded input domain

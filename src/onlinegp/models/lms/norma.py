@@ -22,7 +22,7 @@ class NORMA(RecipeRegressor):
 
         alpha <- [(1 - step leak) alpha; step e]
 
-    O(m) per sample. The variance of y is that of KLMS, 1 / step everywhere.
+    The variance of y is that of KLMS, 1 / step everywhere.
 
     Use it if only the last `budget` samples may count, at a cost of O(m). Do not combine a small leak with a small
     budget: removing a center whose weight has not faded yet causes an error. Choose them such that

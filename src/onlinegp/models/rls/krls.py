@@ -17,8 +17,8 @@ class KRLS(RecipeRegressor):
     """Kernel recursive least squares with approximate linear dependence.
 
     Least squares over all samples, in the span of the centers. A sample becomes a center if the existing centers
-    express less than 1 - threshold of k(x, x). O(m^2) per sample; m is bounded on a bounded input domain. KRLS does not
-    regularize and does not forget: for noisy data use KRLST, or OnlineGP if there are few rows.
+    express less than 1 - threshold of k(x, x). KRLS does not regularize and does not forget: for noisy data use KRLST,
+    or OnlineGP if there are few rows.
 
     As an online GP it has a flat prior at the centers. Its noise is learned from the innovations and scales the
     variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).

@@ -20,9 +20,8 @@ JITTER = 1e-12  # added to the diagonal of K, as a share of k(x, x)
 class KRLST(RecipeRegressor):
     """KRLS tracker: online GP regression with a budget and forgetting, for functions that change.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks near
-    data and returns to the prior as the data age. KRLST is the best tracker of this library; use the KLMS family if
-    M^2 is too expensive.
+    The variance is that of a Gaussian process: it shrinks near data and returns to the prior as the data age. KRLST is
+    the best tracker of this library; use the KLMS family if M^2 is too expensive.
 
     Differs from KAFBOX: KAFBOX learns a signal power, which multiplies all variances and is never forgotten. Here the
     kernel sets it. ``power="learned"`` learns it, and forgets it like everything else. KAFBOX's jitter of 1e-6 limits

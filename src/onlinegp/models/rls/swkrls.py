@@ -16,8 +16,7 @@ from onlinegp.recipes.update import Recipe
 class SWKRLS(RecipeRegressor):
     """Sliding-window KRLS: exact GP regression on the last `budget` samples.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. Samples outside the window have no influence. The variance is
-    exact for the window.
+    Samples outside the window have no influence. The variance is exact for the window.
 
     Cost: O(M^2) per sample with M the budget, O(M^2) memory
     Memory: O(M^2) with M the budget
