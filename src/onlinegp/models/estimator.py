@@ -33,7 +33,6 @@ FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of mode
         "learned_with",
         "learner",
         "recipe",
-        "restore",
         "shared",
     ),
     *("start", "unfitted"),

@@ -1,7 +1,6 @@
 """A kernel expansion f(x) = sum_i weights_i k(c_i, x), for the algorithms that are not recipes.
 
-Centers c_i can be added and removed. The compiled engine computes kernel rows if it supports the kernel. A learner
-updates the weights in place.
+Centers c_i can be added and removed. A learner updates the weights in place.
 """
 
 from __future__ import annotations
@@ -15,70 +14,11 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Contents, Fields, Values, WithFields, array, integer, learner, points
 
-FIRST_CAPACITY = 16
 MAX_BLOCK_VALUES = 1 << 18  # kernel values at a time, to bound the memory of a block and the response time to Ctrl-C
-
-
-class Points:
-    """The centers in Python. They define the results of the compiled twin."""
-
-    def __init__(self, kernel: Kernel, features: int) -> None:
-        self._kernel, self._size, self._room = kernel, 0, np.empty((0, features))
-
-    @property
-    def C(self) -> Array:
-        """The centers, (m, d)."""
-        return self._room[: self._size]
-
-    def __len__(self) -> int:
-        return self._size
-
-    def append(self, x: Array) -> None:
-        if self._size == len(self._room):
-            room = np.empty((max(FIRST_CAPACITY, 2 * self._size), x.size))
-            room[: self._size] = self.C
-            self._room = room
-        self._room[self._size] = x
-        self._size += 1
-
-    def replace(self, j: int, x: Array) -> None:
-        self._room[j] = x
-
-    def remove(self, j: int) -> None:
-        """Remove center j; those after it move up by one."""
-        self._room[j : self._size - 1] = self._room[j + 1 : self._size]
-        self._size -= 1
-
-    def diagonal(self, x: Array) -> float:
-        """Return k(x, x)."""
-        return float(self._kernel.diag(x[None, :])[0])
-
-    def row(self, x: Array, weights: Array, k: Array, mean: Array) -> None:
-        """Write the kernel row into the first entries of k, and weights k into mean; weights (p, >= m)."""
-        k[: self._size] = self._kernel.row(self.C, x)
-        np.dot(weights[:, : self._size], k[: self._size], out=mean)
-
-    def rows(self, X: Array) -> Array:
-        """Return the kernel rows of X (n, d), (n, m)."""
-        return np.array([self._kernel.row(self.C, x) for x in X]).reshape(len(X), self._size)
-
-    def nearest(self, x: Array) -> tuple[int, float]:
-        """Return the nearest center and its squared Euclidean distance. Ties go to the first."""
-        d2 = ((self.C - x) ** 2).sum(axis=1)
-        j = int(d2.argmin())
-        return j, float(d2[j])
-
-    def get(self, j: int) -> Array:
-        return self.C[j].copy()
-
-    def save(self) -> Array:
-        return self.C.copy()
 
 
 class Expansion(WithFields):
     """Centers with weights (m, outputs), and additional numbers per center, by name.
-
-    The capacity doubles, so a new center costs O(d). Views are valid until the centers change.
 
     Parameters
     ----------
@@ -103,96 +43,70 @@ class Expansion(WithFields):
     ) -> None:
         self.kernel, self.features, self.outputs, self.also, self.most = kernel, features, outputs, also, most
         kernel(np.zeros((1, features)))  # refuses a kernel of another width
-        self._start()
-
-    def _start(self) -> None:
-        self.size = 0
-        self._points = Points(self.kernel, self.features)
-        self._numbers = np.zeros((self.outputs + len(self.also), 0))  # the weights, then the others
-        self._weights, self._k, self._spare = self._numbers[: self.outputs], np.zeros(0), np.zeros(0)
-        self._mean = np.zeros(self.outputs)
-
-    # Contents
+        self.centers = np.empty((0, features))
+        self._numbers = np.zeros((outputs + len(also), 0))  # the weights, then the others
 
     @property
-    def centers(self) -> Array:
-        """A copy of the centers, (m, d)."""
-        return self._points.save()
+    def size(self) -> int:
+        return len(self.centers)
 
     def center(self, j: int) -> Array:
         """Return a copy of center j, (d,)."""
-        return self._points.get(j)
+        return self.centers[j].copy()
 
     @property
     def weights(self) -> Array:
-        """The weights, (m, outputs), a view to be changed in place."""
-        return self._weights[:, : self.size].T
+        """The weights, (m, outputs), a view to be changed in place. It is valid until the centers change."""
+        return self._numbers[: self.outputs].T
 
     def numbers(self, name: str) -> Array:
-        """Return the additional numbers of this name, (m,), a view to be changed in place."""
-        return self._numbers[self.outputs + self.also.index(name), : self.size]
+        """Return the additional numbers of this name, (m,), such a view too."""
+        return self._numbers[self.outputs + self.also.index(name)]
 
     # Evaluation
 
     def at(self, x: Array) -> tuple[Array, Array]:
-        """Return the kernel row k (m,) of x (d,) and the mean f(x) (outputs,). The next call overwrites both."""
-        self._points.row(x, self._weights, self._k, self._mean)
-        return self._k[: self.size], self._mean
+        """Return the kernel row k (m,) of x (d,) and the mean f(x) (outputs,)."""
+        k = self.kernel.row(self.centers, x)
+        return k, self._numbers[: self.outputs] @ k
 
     def diagonal(self, x: Array) -> float:
         """Return k(x, x)."""
-        return self._points.diagonal(x)
+        return float(self.kernel.diag(x[None, :])[0])
 
     def rows(self, X: Array) -> Array:
         """Return the kernel rows of X (n, d), (n, m)."""
         step = max(1, MAX_BLOCK_VALUES // max(self.size, 1))
-        parts = [self._points.rows(np.ascontiguousarray(X[i : i + step])) for i in range(0, len(X), step)]
+        parts = [kernel_rows(self.kernel, self.centers, X[i : i + step]) for i in range(0, len(X), step)]
         return np.concatenate([np.empty((0, self.size)), *parts])
 
     def nearest(self, x: Array) -> tuple[int, float]:
-        """Return the center nearest to x and its squared Euclidean distance. There must be at least one center."""
-        return self._points.nearest(x)
+        """Return the center nearest to x and its squared Euclidean distance; the first of equally near ones."""
+        d2 = ((self.centers - x) ** 2).sum(axis=1)
+        j = int(d2.argmin())
+        return j, float(d2[j])
 
     # Changes
 
     def append(self, x: Array, weight: Array | float = 0.0, **also: float) -> None:
         """Make x (d,) the last center, with a weight (outputs,) and additional numbers, zero by default."""
-        m = self.size
-        if m == self._numbers.shape[1]:
-            self._reserve(m + 1)
-        self._points.append(x)
-        self.size = m + 1
-        self._put(m, weight, also)
+        self.centers = np.vstack([self.centers, x])
+        self._numbers = np.pad(self._numbers, ((0, 0), (0, 1)))
+        self.replace(self.size - 1, x, weight, **also)
 
     def replace(self, j: int, x: Array, weight: Array | float = 0.0, **also: float) -> None:
         """Replace center j by x (d,), with a new weight and new additional numbers."""
-        self._points.replace(j, x)
-        self._put(j, weight, also)
+        self.centers[j], self.weights[j] = x, weight
+        for name in self.also:
+            self.numbers(name)[j] = also.get(name, 0.0)
 
     def remove(self, j: int) -> None:
         """Remove center j; those after it move up by one."""
-        self._points.remove(j)
-        self._numbers[:, j : self.size - 1] = self._numbers[:, j + 1 : self.size]
-        self.size -= 1
+        self.centers, self._numbers = np.delete(self.centers, j, axis=0), np.delete(self._numbers, j, axis=1)
 
     def add(self, k: Array, amount: Array) -> None:
         """Add k_i amount (outputs,) to the weights of each center i; k (m,)."""
-        m = self.size
-        for weights, one in zip(self._weights, amount, strict=True):
-            np.multiply(k, one, out=self._spare[:m])
-            weights[:m] += self._spare[:m]
-
-    def _put(self, j: int, weight: Array | float, also: dict[str, float]) -> None:
-        self._weights[:, j] = weight
-        for i, name in enumerate(self.also):
-            self._numbers[self.outputs + i, j] = also.get(name, 0.0)
-
-    def _reserve(self, rows: int) -> None:
-        capacity = max(rows, FIRST_CAPACITY, 2 * self.size)
-        numbers = np.zeros((len(self._numbers), capacity))
-        numbers[:, : self.size] = self._numbers[:, : self.size]
-        self._numbers, self._weights = numbers, numbers[: self.outputs]
-        self._k, self._spare = np.zeros(capacity), np.zeros(capacity)
+        self.weights[...] += np.multiply.outer(k, amount)
 
     # Storage
 
@@ -202,17 +116,18 @@ class Expansion(WithFields):
         return own | {name: array("m") for name in self.also}
 
     def dump(self) -> Contents:
-        stored = {"centers": self.centers, "weights": self.weights.copy(order="C")}
+        stored = {"centers": self.centers.copy(), "weights": self.weights.copy(order="C")}
         return stored | {name: self.numbers(name).copy() for name in self.also}
 
     def assign(self, values: Values) -> None:
-        C = np.ascontiguousarray(values["centers"])
-        self._start()
-        self._reserve(len(C))
-        for x in C:
-            self._points.append(x)
-        self.size = len(C)
-        self._numbers[:, : len(C)] = np.vstack([values["weights"].T, *(values[name] for name in self.also)])
+        self.centers = np.array(values["centers"], order="C")
+        numbers = np.vstack([values["weights"].T, *(values[name] for name in self.also)])
+        self._numbers = np.ascontiguousarray(numbers)  # the rounding of the mean depends on the order in memory
+
+
+def kernel_rows(kernel: Kernel, C: Array, X: Array) -> Array:
+    """Return the kernel rows of X (n, d) with the centers C (m, d), (n, m): row by row, as `at` computes them."""
+    return np.array([kernel.row(C, x) for x in np.ascontiguousarray(X)]).reshape(len(X), len(C))
 
 
 class ExpansionLearner(StepLearner):

@@ -115,7 +115,7 @@ class RecentLearner(WindowLearner):
             window.F[...] *= scale
         if old is not None:
             center, weight = old[0], old[1] * self.keep if scale is None else old[1] * self.keep * scale
-            window.F[...] -= np.multiply.outer(window.row(center), weight)
+            window.F[...] -= np.multiply.outer(window.kernel.row(window.X, center), weight)
             if self.ball is not None:  # from scratch now and then, against rounding
                 self.ball.remove(f, center, weight, from_scratch=window.count % f.size == 0)
         self.errors.add(e, y, self.seen)
@@ -133,7 +133,7 @@ class RecentLearner(WindowLearner):
     def _places(self) -> NDArray[np.int64]:
         """Return the index of the center for each slot of the window, (n,)."""
         window = self.window
-        row = window.count - 1 - (window.count - 1 - np.arange(window.size)) % window.length
+        row = window.count - 1 - (window.count - 1 - np.arange(len(window.X))) % window.length
         return row if self.budget is None else row % self.budget
 
     def check(self, values: Values) -> None:

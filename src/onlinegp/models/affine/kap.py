@@ -17,7 +17,7 @@ from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.state import Values, WithFields, array, learner
+from onlinegp.state import Values, array
 
 
 class KAPLearner(WindowLearner):
@@ -29,7 +29,8 @@ class KAPLearner(WindowLearner):
 
     kind = "kap"
     constants = ("step", "coherence", "epsilon")
-    fields = {**FIELDS, "gram": learner()}
+    fields = {**FIELDS, "gram.G": array("gram.n", "gram.n", attribute="G")}
+    lengths = {"gram.n": None}
 
     window: KernelRows
 
@@ -47,56 +48,27 @@ class KAPLearner(WindowLearner):
         f = Expansion(kernel, features, outputs, also=("kcc",))
         super().__init__(f, KernelRows(kernel, features, outputs, window))
         self.step, self.coherence, self.epsilon = step, coherence, epsilon
-        self.gram = Gram()
+        self.G = np.empty((0, 0))
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         (k, mean), window, kxx = seen, self.window, self.f.diagonal(x)
         new = novel(self.f, k, kxx, self.coherence)
         r = window.push_row(x, y, mean, k)
-        self.gram.replace(r, window.H)
+        self.G = enlarged(self.G, len(window.H))
+        self.G[r] = self.G[:, r] = window.H @ window.H[r]
         if new:
             admit(self.f, self.window, x, kxx, r)
-            self.gram.add(window.H[:, -1])
-        G = np.ascontiguousarray(self.gram.G)
-        Z = solve_positive(G + self.epsilon * np.eye(len(G)), self.step * (window.Y - window.F))
+            self.G += np.multiply.outer(window.H[:, -1], window.H[:, -1])
+        Z = solve_positive(self.G + self.epsilon * np.eye(len(self.G)), self.step * (window.Y - window.F))
         self.f.weights[...] += window.H.T @ Z
-        window.F[...] += G @ Z
+        window.F[...] += self.G @ Z
         self.errors.add(e, y, self.seen)
 
     def check(self, values: Values) -> None:
         check_window(values)
-        size, rows = len(values["window"]["Y"]), len(values["gram"]["G"])
+        size, rows = len(values["window"]["Y"]), len(values["gram.G"])
         if rows != size:
             raise ValueError(f"G must have {size} rows, as the window, got {rows}.")
-
-
-class Gram(WithFields):
-    """G = H H', (n, n), updated when rows of H are replaced and columns are added."""
-
-    fields = {"G": array("n", "n")}
-    lengths = {"n": None}
-
-    def __init__(self) -> None:
-        self.size, self._room = 0, np.zeros((0, 0))
-
-    @property
-    def G(self) -> Array:
-        return self._room[: self.size, : self.size]
-
-    @G.setter
-    def G(self, G: Array) -> None:
-        self._room, self.size = G, len(G)
-
-    def replace(self, r: int, H: Array) -> None:
-        """Update G for a new row r of H (n, m)."""
-        n = self.size = len(H)
-        if n > len(self._room):
-            self._room = enlarged(self._room, len(self._room), 2 * n, 2 * n)
-        self._room[r, :n] = self._room[:n, r] = H @ H[r]
-
-    def add(self, h: Array) -> None:
-        """Update G for an additional column h (n,) of H."""
-        self.G[...] += np.multiply.outer(h, h)
 
 
 @parameters

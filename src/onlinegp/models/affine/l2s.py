@@ -18,9 +18,8 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
-from onlinegp.state import Contents, Values, WithFields, array, integer, learner, points
+from onlinegp.state import Values, WithFields, array, integer, learner, points
 
-FIRST_CAPACITY = 16
 SHRINKAGE = 1e-3  # shrinks the inner products toward the identity
 
 
@@ -28,9 +27,10 @@ class Atoms(WithFields):
     """Normalized Gaussians g(x) = (2 pi s)^(-d/2) exp(-|x - c|^2 / (2 s)), each with a center, a variance and weights.
 
     Their inner product in L2 is a Gaussian too, with the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2).
-    Quantities that depend only on a variance are computed once. `_facts` has one column per Gaussian: its height and
-    rate, g = height exp(-rate |x - c|^2), the inverse of its norm, and the heights and rates of its coherence with a
-    Gaussian of each variance.
+
+    Quantities that depend only on a variance are computed once: `columns` has a row per variance, with the height and
+    rate of its Gaussians, g = height exp(-rate |x - c|^2), the inverse of their norm, and the heights and rates of
+    their coherence with a Gaussian of each variance.
     """
 
     fields = {"C": points("m"), "weights": array("m", "outputs"), "variance": array("m")}
@@ -38,13 +38,13 @@ class Atoms(WithFields):
 
     def __init__(self, features: int, outputs: int, variances: Array, most: int) -> None:
         self.features, self.outputs, self.variances, self.most = features, outputs, variances, most
-        self._columns = {float(s): self._column(float(s)) for s in variances}
-        self._start(FIRST_CAPACITY)
+        self.columns = np.array([self._column(float(s)) for s in variances])
+        self.C, self.weights, self.variance = np.empty((0, features)), np.empty((0, outputs)), np.empty(0)
 
-    def _start(self, capacity: int) -> None:
-        self.size = 0
-        self._C, self._weights = np.zeros((capacity, self.features)), np.zeros((capacity, self.outputs))
-        self._variance, self._facts = np.zeros(capacity), np.zeros((3 + 2 * len(self.variances), capacity))
+    @property
+    def _facts(self) -> Array:
+        """The numbers of each Gaussian that depend only on its variance, one column per Gaussian."""
+        return self.columns[(self.variance[:, None] == self.variances).argmax(axis=1)].T
 
     def height(self, variance: Any) -> Any:
         """Return the normalized Gaussian of a variance at its center."""
@@ -56,36 +56,21 @@ class Atoms(WithFields):
         own = (self.height(s), 0.5 / s, self.height(2.0 * s) ** -0.5)
         return np.concatenate([own, self.height(both) / norms, 0.5 / both])
 
-    @property
-    def C(self) -> Array:
-        """The centers, (m, d)."""
-        return self._C[: self.size]
-
-    @property
-    def weights(self) -> Array:
-        """The weights, (m, p), to be changed in place."""
-        return self._weights[: self.size]
-
-    @property
-    def variance(self) -> Array:
-        """The squared length scales, (m,)."""
-        return self._variance[: self.size]
-
     def at(self, x: Array) -> tuple[Array, Array]:
         """Return the squared distances to x and the Gaussians there, (m,) each."""
         difference = self.C - x
         d2 = np.einsum("ij,ij->i", difference, difference)
-        height, rate = self._facts[:2, : self.size]
+        height, rate = self._facts[:2]
         return d2, height * np.exp(-rate * d2)
 
     def coherences(self, d2: Array, i: int) -> Array:
         """Return <g, g_j> / (|g| |g_j|) of a new Gaussian of the i-th variance, at squared distances d2, (m,)."""
-        height, rate = self._facts[3 + i :: len(self.variances), : self.size]
+        height, rate = self._facts[3 + i :: len(self.variances)]
         return height * np.exp(-rate * d2)
 
     def shares(self, k: Array) -> Array:
         """Return g_j(x) / |g_j| where k are the Gaussians at x, (m,)."""
-        return k * self._facts[2, : self.size]
+        return k * self._facts[2]
 
     def products(self, which: NDArray[np.int64]) -> Array:
         """Return the inner products of the selected Gaussians, (s, s)."""
@@ -95,36 +80,13 @@ class Atoms(WithFields):
 
     def append(self, x: Array, variance: float) -> None:
         """Add a Gaussian at x with weight zero. If the budget is full, remove the oldest."""
-        if self.size == self.most:
-            self._C[:-1], self._weights[:-1] = self._C[1:], self._weights[1:]
-            self._variance[:-1], self._facts[:, :-1] = self._variance[1:], self._facts[:, 1:]
-            self.size -= 1
-        if self.size == len(self._C):
-            old = self.dump()
-            self._start(2 * self.size)
-            self._fill(old)
-        self._C[self.size], self._variance[self.size], self._weights[self.size] = x, variance, 0.0
-        self._facts[:, self.size] = self._columns[variance]
-        self.size += 1
-
-    @property
-    def columns(self) -> Array:
-        """The numbers that depend only on the variance of a Gaussian, one column per variance."""
-        return np.array([self._columns[float(s)] for s in self.variances])
-
-    def _fill(self, contents: Contents) -> None:
-        self.size = m = len(contents["C"])
-        self._C[:m], self._weights[:m], self._variance[:m] = (contents[n] for n in ("C", "weights", "variance"))
-        for i, variance in enumerate(self.variance):
-            self._facts[:, i] = self._columns[float(variance)]
+        kept = slice(1 if len(self.C) == self.most else 0, None)
+        self.C, self.variance = np.vstack([self.C[kept], x]), np.append(self.variance[kept], variance)
+        self.weights = np.vstack([self.weights[kept], np.zeros(self.outputs)])
 
     def check(self, values: Values) -> None:
         if not np.isin(values["variance"], self.variances).all():
             raise ValueError("variance must contain only squares of the length scales.")
-
-    def assign(self, values: Values) -> None:
-        self._start(max(FIRST_CAPACITY, len(values["C"])))
-        self._fill(values)
 
 
 class L2SLearner(StepLearner):
@@ -156,7 +118,7 @@ class L2SLearner(StepLearner):
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        return self.atoms.size
+        return len(self.atoms.C)
 
     def leaf_plan(self) -> Plan:
         names = ("step", "coherence", "epsilon", "selected", "novelty", "width")

@@ -13,7 +13,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import FIELDS, REMEDY, WindowLearner
 from onlinegp.models.affine.coherent_window import admit, check_window, novel
 from onlinegp.models.affine.window import KernelRows, enlarged, most_of
-from onlinegp.models.expansion import Expansion, Points
+from onlinegp.models.expansion import Expansion, kernel_rows
 from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
@@ -46,52 +46,37 @@ class Chosen(WithFields):
     lengths = {"n": None, "all": None}
 
     def __init__(self, kernel: Kernel, features: int, most: int) -> None:
-        self.most, self.features = most, features
-        self._kernel = kernel
-        self._start(0)
-
-    def _start(self, n: int) -> None:
-        self.places: NDArray[np.int64] = np.full((n, self.most), -1, dtype=np.int64)
-        self.a, self.d, self.K = np.zeros((n, self.most)), np.zeros(n), np.zeros((n * self.most, n * self.most))
-        self._points = Points(self._kernel, self.features)
+        self.kernel, self.features, self.most = kernel, features, most
+        self.places: NDArray[np.int64] = np.empty((0, most), dtype=np.int64)
+        self.a, self.d = np.empty((0, most)), np.empty(0)
+        self.K, self.C = np.empty((0, 0)), np.empty((0, features))
 
     def choose(self, r: int, coherences: Array, k: Array, f: Expansion) -> None:
         """Choose the most coherent centers for row r; k is its kernel row."""
         best = most_of(coherences, self.most)
         own = np.array([f.center(j) for j in best])
         if r == len(self.places):
-            self._grow()
+            self.places = np.vstack([self.places, np.zeros(self.most, dtype=np.int64)])
+            self.a = np.vstack([self.a, np.zeros(self.most)])
+            self.d, self.K = np.append(self.d, 0.0), enlarged(self.K, self.places.size)
+            self.C = np.vstack([self.C, np.zeros((self.most, self.features))])
         first, m = r * self.most, len(best)
+        chosen = slice(first, first + m)
         self.places[r], self.places[r, :m] = -1, best
-        for i, c in enumerate(own):
-            self._points.replace(first + i, c)
-        self.K[first : first + m] = self._points.rows(own)
-        self.K[:, first : first + m] = self.K[first : first + m].T
-        self.a[r], self.a[r, :m] = 0.0, projection(self.K[first : first + m, first : first + m], k[best])
+        self.C[chosen] = own
+        self.K[chosen] = kernel_rows(self.kernel, self.C, own)
+        self.K[:, chosen] = self.K[chosen].T
+        self.a[r], self.a[r, :m] = 0.0, projection(self.K[chosen, chosen], k[best])
         self.d[r] = k[best] @ self.a[r, :m]
-
-    def _grow(self) -> None:
-        n = len(self.places) + 1
-        self.places = np.vstack([self.places, np.full((1, self.most), -1, dtype=np.int64)])
-        self.a, self.d = enlarged(self.a, n - 1, n, self.most), np.append(self.d, 0.0)
-        self.K = enlarged(self.K, len(self.K), n * self.most, n * self.most)
-        for _ in range(self.most):
-            self._points.append(np.zeros(self.features))
 
     def dump(self) -> Contents:
         there = (self.places >= 0).reshape(-1, 1)  # entries of missing centers are not stored
-        K, C = np.where(there & there.T, self.K, 0.0), np.where(there, self._points.save(), 0.0)
+        K, C = np.where(there & there.T, self.K, 0.0), np.where(there, self.C, 0.0)
         return {"places": self.places.copy(), "a": self.a.copy(), "d": self.d.copy(), "K": K, "C": C}
 
     def check(self, values: Values) -> None:
         if len(values["C"]) != values["places"].size:
             raise ValueError(f"there must be {values['places'].size} chosen centers, got {len(values['C'])}.")
-
-    def assign(self, values: Values) -> None:
-        self._start(0)
-        self.places, self.a, self.d, self.K = (values[name].copy() for name in ("places", "a", "d", "K"))
-        for c in np.ascontiguousarray(values["C"]):
-            self._points.append(c)
 
 
 def projection(K: Array, y: Array) -> Array:

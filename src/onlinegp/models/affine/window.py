@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.models.expansion import Points
-from onlinegp.state import Contents, Fields, Values, WithFields, array, integer, points
-
-FIRST_CAPACITY = 8
+from onlinegp.state import Fields, Values, WithFields, array, integer, points
 
 
 class Window(WithFields):
@@ -21,7 +18,7 @@ class Window(WithFields):
     Attributes
     ----------
     count : the number of rows so far
-    size : the number of rows in the window, n
+    X : (n, d), the rows in the window
     K : (n, n), their kernel matrix
     Y : (n, p), their outputs
     F : (n, p), their current predictions; the learner updates them
@@ -37,76 +34,23 @@ class Window(WithFields):
     lengths: Mapping[str, int | str | None] = {"n": "length"}
 
     def __init__(self, kernel: Kernel, features: int, outputs: int, length: int) -> None:
-        self.length, self.features, self.outputs = length, features, outputs
-        self._kernel = kernel
-        self.start()
-
-    def start(self) -> None:
-        self.count = self.size = 0
-        self._points = Points(self._kernel, self.features)
-        self._K, self._k, self._nothing = np.zeros((0, 0)), np.zeros(0), np.zeros((1, 0))
-        self._Y, self._F, self._zero = np.zeros((0, self.outputs)), np.zeros((0, self.outputs)), np.zeros(1)
-
-    @property
-    def K(self) -> Array:
-        # contiguous, without spare capacity: the rounding of a product depends on the memory layout
-        return np.ascontiguousarray(self._K[: self.size, : self.size])
-
-    @property
-    def Y(self) -> Array:
-        return self._Y[: self.size]
-
-    @property
-    def F(self) -> Array:
-        return self._F[: self.size]
-
-    def row(self, x: Array) -> Array:
-        """Return k(X, x), (n,). The next call overwrites it."""
-        self._points.row(x, self._nothing, self._k, self._zero)
-        return self._k[: self.size]
+        self.kernel, self.features, self.outputs, self.length = kernel, features, outputs, length
+        self.count, self.X, self.K = 0, np.empty((0, features)), np.empty((0, 0))
+        self.Y, self.F = np.empty((0, outputs)), np.empty((0, outputs))
 
     def push(self, x: Array, y: Array, f: Array) -> int:
         """Add a row with its prediction f, and return its slot."""
         r = self.count % self.length
-        if self.size < self.length:
-            if self.size == len(self._Y):
-                self._reserve(min(max(FIRST_CAPACITY, 2 * self.size), self.length))
-            self._points.append(x)
-            self.size += 1
-        else:
-            self._points.replace(r, x)
+        self.X, self.Y, self.F = with_row(self.X, r, x), with_row(self.Y, r, y), with_row(self.F, r, f)
+        self.K = enlarged(self.K, len(self.X))
+        self.K[r] = self.K[:, r] = self.kernel.row(self.X, x)
         self.count += 1
-        self._K[r, : self.size] = self._K[: self.size, r] = self.row(x)
-        self._Y[r], self._F[r] = y, f
         return r
-
-    def _reserve(self, capacity: int) -> None:
-        n = self.size
-        self._K, self._Y, self._F = (
-            enlarged(self._K, n, capacity, capacity),
-            enlarged(self._Y, n, capacity, self.outputs),
-            enlarged(self._F, n, capacity, self.outputs),
-        )
-        self._k, self._nothing = np.zeros(capacity), np.zeros((1, capacity))
-
-    def dump(self) -> Contents:
-        about = {"X": self._points.save(), "K": self.K.copy(), "Y": self.Y.copy(), "F": self.F.copy()}
-        return about | {"count": self.count}
 
     def check(self, values: Values) -> None:
         n, expected = len(values["X"]), min(values["count"], self.length)
         if n != expected:
             raise ValueError(f"the window must have {expected} rows after {values['count']} rows, got {n}.")
-
-    def assign(self, values: Values) -> None:
-        X = np.ascontiguousarray(values["X"])
-        n = len(X)
-        self.start()
-        self._reserve(n)
-        for x in X:
-            self._points.append(x)
-        self.count, self.size = values["count"], n
-        self._K[:n, :n], self._Y[:n], self._F[:n] = values["K"], values["Y"], values["F"]
 
 
 class KernelRows(Window):
@@ -115,43 +59,32 @@ class KernelRows(Window):
     fields = {**Window.fields, "H": array("n", "m")}
     lengths = {**Window.lengths, "m": None}
 
-    def start(self) -> None:
-        super().start()
-        self.centers, self._H = 0, np.zeros((0, 0))
-
-    @property
-    def H(self) -> Array:
-        return np.ascontiguousarray(self._H[: self.size, : self.centers])  # as K
+    def __init__(self, kernel: Kernel, features: int, outputs: int, length: int) -> None:
+        super().__init__(kernel, features, outputs, length)
+        self.H = np.empty((0, 0))
 
     def push_row(self, x: Array, y: Array, f: Array, k: Array) -> int:
         """Add a row with its kernel row k (m,), and return its slot."""
         r = self.push(x, y, f)
-        if self.size > len(self._H):
-            self._H = enlarged(self._H, len(self._H), len(self._Y), self._H.shape[1])
-        self._H[r, : self.centers] = k
+        self.H = with_row(self.H, r, k)
         return r
 
     def admit(self, r: int) -> None:
         """Update H after the newest row, in slot r, became the last center."""
-        m = self.centers
-        if m == self._H.shape[1]:
-            self._H = enlarged(self._H, len(self._H), len(self._H), max(FIRST_CAPACITY, 2 * m))
-        self._H[: self.size, m] = self._K[: self.size, r]
-        self.centers = m + 1
-
-    def dump(self) -> Contents:
-        return super().dump() | {"H": self.H.copy()}
-
-    def assign(self, values: Values) -> None:
-        super().assign(values)
-        self._H, self.centers = values["H"].copy(), values["H"].shape[1]
+        self.H = np.ascontiguousarray(np.column_stack([self.H, self.K[:, r]]))
 
 
-def enlarged(array: Array, rows: int, height: int, width: int) -> Array:
-    """Return a larger array that starts with the first rows of `array`, and is zero elsewhere."""
-    room, kept = np.zeros((height, width)), min(width, array.shape[1])
-    room[:rows, :kept] = array[:rows, :kept]
-    return room
+def with_row(A: Array, r: int, row: Array) -> Array:
+    """Return A (n, w) with this row in slot r, which may be a new one at the end."""
+    if r == len(A):
+        return np.vstack([A, row])
+    A[r] = row
+    return A
+
+
+def enlarged(A: Array, n: int) -> Array:
+    """Return a square matrix with n rows that starts with A, and is zero elsewhere."""
+    return A if len(A) == n else np.pad(A, (0, n - len(A)))
 
 
 def most_of(values: Array, count: int) -> NDArray[np.int64]:

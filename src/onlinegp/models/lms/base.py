@@ -49,7 +49,7 @@ class ExpansionRegressor(OnlineRegressor):
     @property
     def centers_(self) -> Array:
         """The centers, (m, d)."""
-        return self._expansion.centers
+        return self._expansion.centers.copy()
 
     @property
     def alpha_(self) -> Array:

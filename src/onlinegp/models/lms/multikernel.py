@@ -89,7 +89,7 @@ class MultikernelRegressor(OnlineRegressor):
     @property
     def centers_(self) -> Array:
         """The centers, (m, d)."""
-        return self._several.fs[0].centers
+        return self._several.fs[0].centers.copy()
 
     @property
     def alpha_(self) -> tuple[Array, ...]:

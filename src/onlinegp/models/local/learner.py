@@ -46,8 +46,8 @@ class LocalPrior:
 
 
 ROW_FIELDS: Fields = {
-    "X": points("kept", attribute="_X.used"),
-    "Y": array("kept", "outputs", attribute="_Y.used"),
+    "X": points("kept"),
+    "Y": array("kept", "outputs"),
     "seen": integer(most=MOST_ROWS),
 }
 
@@ -60,12 +60,8 @@ class LocalLearner(RowLearner):
     def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None:
         self.prior, self.features, self.outputs = prior, features, outputs
         self._distance = Distance.of(prior.kernel, features)
-        self.clear()
-
-    def clear(self) -> None:
-        self.seen = 0
-        self._X, self._Y = Rows(self.features), Rows(self.outputs)
-        self._U = Rows(self._distance.places(np.zeros((1, self.features))).shape[1])
+        self.X, self.Y = np.empty((0, self.features)), np.empty((0, self.outputs))
+        self.U = self._distance.places(self.X)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -89,21 +85,27 @@ class LocalLearner(RowLearner):
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        return len(self._X.used)
+        return len(self.X)
 
     def learn(self, X: Array, Y: Array) -> None:
-        self._append(X, Y, self.prior.store)
+        self._append(X, Y)
+        if self.prior.store is not None:
+            self._keep(self.prior.store)
 
-    def _append(self, X: Array, Y: Array, most: int | None) -> None:
-        for rows, new in ((self._X, X), (self._Y, Y), (self._U, self._distance.places(X))):
-            rows.append(new, most)
+    def _append(self, X: Array, Y: Array) -> None:
+        self.X, self.Y = np.vstack([self.X, X]), np.vstack([self.Y, Y])
+        self.U = np.vstack([self.U, self._distance.places(X)])
         self.seen += len(X)
+
+    def _keep(self, rows: int) -> None:
+        """Keep the newest rows only."""
+        self.X, self.Y, self.U = (values[max(len(values) - rows, 0) :] for values in (self.X, self.Y, self.U))
 
     def predict(self, X: Array) -> Gaussian:
         mean, std = np.empty((len(X), self.outputs)), np.empty((len(X), self.outputs))
         for i in range(len(X)):
             near = self.neighbors(X[i : i + 1])
-            mean[i], variance = self._answer(X[i : i + 1], near, self._Y.used[near])
+            mean[i], variance = self._answer(X[i : i + 1], near, self.Y[near])
             std[i] = np.sqrt(variance)
         return Gaussian(mean, std)
 
@@ -112,7 +114,7 @@ class LocalLearner(RowLearner):
 
         The nearest rows have the smallest r2 + fade age: for an RBF, the largest covariance k(x, z) a^age.
         """
-        r2 = squared(self._U.used, self._distance.places(x)[0])
+        r2 = squared(self.U, self._distance.places(x)[0])
         rank = r2 + self._ages() * self.prior.fade
         count = min(self.prior.neighbors, len(rank))
         if count == 0:
@@ -129,7 +131,7 @@ class LocalLearner(RowLearner):
         With A = K + noise I = L L', t = L^-1 k and Z = L^-1 V: w'V = t' Z, variance = k(x, x) - t' t + noise.
         """
         ages = np.append(self._ages()[near], 0.0)
-        K = self.prior.kernel(np.vstack([self._X.used[near], x]))
+        K = self.prior.kernel(np.vstack([self.X[near], x]))
         K *= np.exp(-0.5 * self.prior.fade * np.abs(ages[:, None] - ages))
         A = K[:-1, :-1] + self.prior.noise * np.eye(len(near))
         T = whitened(A, np.column_stack([K[:-1, -1], V]))
@@ -146,10 +148,8 @@ class LocalLearner(RowLearner):
         if n != kept:
             raise ValueError(f"there must be {kept} stored rows after learning {seen} rows, got {n}.")
 
-    def assign(self, values: Values) -> None:
-        self.clear()
-        self._append(values["X"], values["Y"], None)
-        self.seen = values["seen"]
+    def rebuild(self) -> None:
+        self.U = self._distance.places(self.X)
 
 
 def whitened(A: Array, R: Array) -> Array:
@@ -166,28 +166,3 @@ def whitened(A: Array, R: Array) -> Array:
         A[j + 1 :, j + 1 :] -= np.multiply.outer(c, c)
         R[j + 1 :] -= np.multiply.outer(c, R[j])
     return R
-
-
-class Rows:
-    """A queue of rows: append at the end, remove at the beginning. Its capacity doubles, so a row costs O(1)."""
-
-    def __init__(self, width: int) -> None:
-        self._all, self._begin, self._end = np.empty((16, width)), 0, 0
-
-    @property
-    def used(self) -> Array:
-        return self._all[self._begin : self._end]
-
-    def append(self, rows: Array, most: int | None) -> None:
-        """Append rows, and keep the last `most` rows of all."""
-        if self._end + len(rows) > len(self._all):
-            room = np.empty((2 * (len(self.used) + len(rows)), self._all.shape[1]))
-            room[: len(self.used)] = self.used
-            self._all, self._begin, self._end = room, 0, len(self.used)
-        self._all[self._end : self._end + len(rows)] = rows
-        self._end += len(rows)
-        if most is not None:
-            self._begin = max(self._begin, self._end - most)
-
-    def remove_first(self) -> None:
-        self._begin += 1

@@ -36,7 +36,7 @@ from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Sizes
 from onlinegp.models.linear.information_form import LinearLearner
-from onlinegp.models.local.learner import ROW_FIELDS, LocalLearner, LocalPrior, Rows, whitened
+from onlinegp.models.local.learner import ROW_FIELDS, LocalLearner, LocalPrior, whitened
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.update import TINIEST
 from onlinegp.state import Fields, Values, array, learner, number
@@ -98,9 +98,9 @@ class ResidualLearner(LocalLearner):
 
     prior: ResidualPrior
 
-    def clear(self) -> None:
-        super().clear()
-        self._alpha, self._r = Rows(self.outputs), Rows(self.outputs)
+    def __init__(self, prior: ResidualPrior, features: int, outputs: int) -> None:
+        super().__init__(prior, features, outputs)
+        self.alpha, self.residuals = np.empty((0, self.outputs)), np.empty((0, self.outputs))
         self.power, self.evidence = 1.0, 1.0
         self._line = self.prior.line(self.features, self.outputs)
 
@@ -109,16 +109,6 @@ class ResidualLearner(LocalLearner):
         more = {"refits": float(prior.refits), "learn_power": prior.learn_power, "linear": prior.linear}
         line = {"forgetting": prior.forgetting, "renewal": self._line.renewal}
         return Plan("residual gp", self, {**self._constants(), **more, **line}, kernels=self.kernels)
-
-    @property
-    def alpha(self) -> Array:
-        """The weights, (n, p), of the stored rows, the oldest first."""
-        return self._alpha.used
-
-    @property
-    def residuals(self) -> Array:
-        """The stored residuals r = y - (K + noise I) alpha, (n, p)."""
-        return self._r.used
 
     def learn(self, X: Array, Y: Array) -> None:
         self.run_both(X, Y)
@@ -149,9 +139,7 @@ class ResidualLearner(LocalLearner):
     def _ask(self, x: Array) -> Answer:
         k, near = self._covariances(x, np.array([self.seen]))[0], self.neighbors(x)
         p, h = self.outputs, _H(x)[0]
-        sums, variance = self._answer(
-            x, near, np.hstack([self._Y.used[near], self.residuals[near], _H(self._X.used[near])])
-        )
+        sums, variance = self._answer(x, near, np.hstack([self.Y[near], self.residuals[near], _H(self.X[near])]))
         g, line, doubt = h - sums[2 * p :], np.zeros(p), 0.0
         if self.prior.linear:
             line, doubt = self._line.predict_row(g)
@@ -173,12 +161,11 @@ class ResidualLearner(LocalLearner):
             std = np.sqrt(answer.variance)
             self._line.learn_row(answer.g / std, e / std)
         worst = self._worst(answer.near, y - answer.alone - self._line_at(x)[0])
-        for rows in (self._alpha, self._r):
-            rows.append(np.zeros((1, self.outputs)), None)
-        self._append(x, y[None, :], None)
+        self._append(x, y[None, :])
+        self.alpha, self.residuals = (np.pad(rows, ((0, 1), (0, 0))) for rows in (self.alpha, self.residuals))
         self._refit(np.append(self.size - 1, worst))
         if self.prior.store is not None and self.size > self.prior.store:
-            left = self._X.used[:1].copy()
+            left = self.X[:1]
             self._remove_oldest()
             self._refit(self.neighbors(left)[: self.prior.refits + 1])
 
@@ -194,7 +181,7 @@ class ResidualLearner(LocalLearner):
 
     def _unexplained(self, rows: NDArray[np.int64]) -> Array:
         """Return the error of the weights and the linear part at these rows, r - H b."""
-        return self.residuals[rows] - self._line_at(self._X.used[rows])
+        return self.residuals[rows] - self._line_at(self.X[rows])
 
     def _line_at(self, X: Array) -> Array:
         """Return the linear part at rows X, H b, (m, p)."""
@@ -202,8 +189,8 @@ class ResidualLearner(LocalLearner):
 
     def _refit(self, B: NDArray[np.int64]) -> None:
         """Solve for the weights of these rows, with all other weights fixed."""
-        K = self._covariances(self._X.used[B], self._times()[B])
-        self.residuals[B] = self._Y.used[B] - K @ self.alpha - self.prior.noise * self.alpha[B]
+        K = self._covariances(self.X[B], self._times()[B])
+        self.residuals[B] = self.Y[B] - K @ self.alpha - self.prior.noise * self.alpha[B]
         delta = solved(K[:, B] + self.prior.noise * np.eye(len(B)), self._unexplained(B))
         self.alpha[B] += delta
         self.residuals[:] -= K.T @ delta
@@ -211,15 +198,15 @@ class ResidualLearner(LocalLearner):
 
     def _remove_oldest(self) -> None:
         """Remove the oldest row and its weight: r += K[:, i] alpha_i."""
-        k = self._covariances(self._X.used[:1], self._times()[:1])
+        k = self._covariances(self.X[:1], self._times()[:1])
         self.residuals[:] += k.T @ self.alpha[:1]
-        for rows in (self._X, self._Y, self._U, self._alpha, self._r):
-            rows.remove_first()
+        self._keep(self.size - 1)
+        self.alpha, self.residuals = self.alpha[1:], self.residuals[1:]
 
     def _covariances(self, X: Array, times: Array) -> Array:
         """Return k(x, z) a^|t - u| for rows x with times t, (m,), and all stored rows z, (m, n)."""
         fade = np.exp(-0.5 * self.prior.fade * np.abs(times[:, None] - self._times()))
-        return np.asarray(self.prior.kernel(X, self._X.used) * fade, dtype=np.float64)
+        return np.asarray(self.prior.kernel(X, self.X) * fade, dtype=np.float64)
 
     def _times(self) -> Array:
         return self.seen - self._ages()
@@ -238,14 +225,6 @@ class ResidualLearner(LocalLearner):
         super().check(values)
         if self.prior.linear and values["line"]["seen"] != values["seen"]:
             raise ValueError(f"line.seen must equal seen, {values['seen']}, got {values['line']['seen']}.")
-
-    def assign(self, values: Values) -> None:
-        super().assign(values)
-        self._alpha.append(values["alpha"], None)
-        self._r.append(values["r"], None)
-        self.power, self.evidence = values["power"], values["evidence"]
-        if self.prior.linear:
-            self._line.assign(values["line"])
 
 
 def solved(A: Array, R: Array) -> Array:
