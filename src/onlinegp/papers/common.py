@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,11 @@ class Claim:
     says: str
     measured: str
     holds: bool
+
+
+def per_repeat(run: Callable[[Any, int], Any]) -> Callable[[Any], list[Job]]:
+    """Return the plan of an experiment with a job per repeat: `run` with the settings and the number of the repeat."""
+    return lambda s: [partial(run, s, repeat) for repeat in range(s.repeats)]
 
 
 def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -> list[Any]:

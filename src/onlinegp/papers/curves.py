@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -66,13 +67,33 @@ def level(runs: Array, points: slice) -> dict[str, float]:
     return {"error": round(float(found.value), 3), "+-": round(float(found.high - found.value), 3)}
 
 
-def better(one: Array, other: Array, points: slice) -> Interval:
-    """Return the error of `one` relative to `other` in dB over a range of points. Below zero, `one` is better."""
+def better(one: Array, other: Array, points: slice) -> list[float]:
+    """Return the error of `one` relative to `other` in dB over a range of points, with the ends of its interval.
+
+    Below zero, `one` is better.
+    """
     runs, others = one[:, points].mean(axis=1), other[:, points].mean(axis=1)
     if len(runs) == 1:
-        value = 10.0 * np.log10(runs[0] / others[0])
-        return Interval(value, value, value)
-    return of_ratio_in_db(runs, others, LEVEL)
+        return [round(float(10.0 * np.log10(runs[0] / others[0])), 3)] * 3
+    return [round(float(end), 3) for end in of_ratio_in_db(runs, others, LEVEL)]
+
+
+def gathered(
+    s: Any, note: str, models: Mapping[str, Any], parts: Sequence[Part], last: int
+) -> tuple[dict[str, Any], dict[str, Array], slice]:
+    """Return the results that all learning curves have, the curves of all repeats, and the points of the last samples.
+
+    The results are the settings, a note, the curves, and the level of each algorithm over its last samples.
+    """
+    runs, end = stacked(parts), slice(-last // s.every, None)
+    results = {
+        "settings": asdict(s) | {"models": {name: repr(model) for name, model in models.items()}},
+        "note": note,
+        "samples": list(range(s.every, s.rows + 1, s.every)),
+        "curves": {name: banded(one) for name, one in runs.items()},
+        "levels": {name: level(one, end) for name, one in runs.items()},
+    }
+    return results, runs, end
 
 
 def draw(results: dict[str, Any], title: str, *, ylabel: str = "MSE [dB]", switch: int | None = None) -> Any:

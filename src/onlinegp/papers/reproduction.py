@@ -72,9 +72,10 @@ def write(results: dict[str, Any], folder: Path) -> list[Path]:
     files, sections = [], []
     for name, result in results["experiments"].items():
         module = _module(name)
+        tables = module.tables(result) if hasattr(module, "tables") else {}
         files += style.save(module.draw(result), folder, stem(name))
         picture = files[-1].read_bytes()
-        sections.append(report.Section(citation(name), module.TITLE, result, module.tables(result), picture))
+        sections.append(report.Section(citation(name), module.TITLE, result, tables, picture))
     name = label(list(results["experiments"]))
     numbers, page = folder / f"{name}.json", folder / f"{name}.html"
     write_atomically(numbers, [json.dumps(results, indent=1, allow_nan=False).encode("ascii") + b"\n"])

@@ -6,7 +6,6 @@ Run time  3 s of processor time
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from onlinegp.kernels import RBF
 from onlinegp.models import KLMS, QKLMS
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.papers import style
-from onlinegp.papers.common import Claim, Job
+from onlinegp.papers.common import Claim, per_repeat
 from onlinegp.papers.curves import interval
 
 TITLE = "Static function: radius, size and excess error"
@@ -41,10 +40,6 @@ class Settings:
     steps: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
 
 
-def plan(s: Settings) -> list[Job]:
-    return [partial(run, s, repeat) for repeat in range(s.repeats)]
-
-
 def stream(s: Settings, repeat: int) -> tuple[Array, Array, Array]:
     """Return the inputs, the noisy targets and the noise-free targets."""
     rng = np.random.default_rng([s.seed, repeat])
@@ -61,6 +56,9 @@ def run(s: Settings, repeat: int) -> dict[str, list[tuple[float, int]]]:
         "thinned": [thinned(s, radius, X, y, f) for radius in s.radii],
         "steps": [excess(s, KLMS(RBF(1.0), step=step), X, y, f) for step in s.steps],
     }
+
+
+plan = per_repeat(run)
 
 
 def excess(s: Settings, model: OnlineRegressor, X: Array, y: Array, f: Array) -> tuple[float, int]:

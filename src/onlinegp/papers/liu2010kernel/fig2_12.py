@@ -5,8 +5,7 @@ Run time  2 s of processor time
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from onlinegp.models import KLMS
 from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.papers import curves
 from onlinegp.papers.channels import equalization
-from onlinegp.papers.common import Claim, Job
+from onlinegp.papers.common import Claim, per_repeat
 
 TITLE = "Figure 2.12: equalization of a nonlinear channel"
 NOTE = (
@@ -41,26 +40,18 @@ def models() -> dict[str, RecipeRegressor]:
     return {"LMS": KLMS(Linear(), step=0.01), "KLMS": KLMS(RBF(1.0), step=0.2)}
 
 
-def plan(s: Settings) -> list[Job]:
-    return [partial(run, s, repeat) for repeat in range(s.repeats)]
-
-
 def run(s: Settings, repeat: int) -> curves.Part:
     X, u = equalization(s.rows + s.test, 0.4, np.random.default_rng([s.seed, repeat]))
     test = (s.rows, X[s.rows :], u[s.rows :])
     return curves.held_out(models(), X[: s.rows], u[: s.rows], [test], s.every)
 
 
+plan = per_repeat(run)
+
+
 def gather(s: Settings, parts: list[curves.Part]) -> dict[str, Any]:
-    runs, end = curves.stacked(parts), slice(-LAST // s.every, None)
-    return {
-        "settings": asdict(s) | {"models": {name: repr(model) for name, model in models().items()}},
-        "note": NOTE,
-        "samples": list(range(s.every, s.rows + 1, s.every)),
-        "curves": {name: curves.banded(one) for name, one in runs.items()},
-        "levels": {name: curves.level(one, end) for name, one in runs.items()},
-        "KLMS against LMS": [round(float(part), 3) for part in curves.better(runs["KLMS"], runs["LMS"], end)],
-    }
+    results, runs, end = curves.gathered(s, NOTE, models(), parts, LAST)
+    return results | {"KLMS against LMS": curves.better(runs["KLMS"], runs["LMS"], end)}
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:

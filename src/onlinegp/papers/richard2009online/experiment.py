@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -38,21 +37,11 @@ def run(
 def gathered(
     s: Any, note: str, models: dict[str, Filter], parts: list[tuple[curves.Part, dict[str, int]]]
 ) -> dict[str, Any]:
-    runs = curves.stacked([part for part, _ in parts])
-    end = slice(-LAST // s.every, None)
-    levels = {
-        name: curves.level(one, end) | {"centers": round(float(np.mean([sizes[name] for _, sizes in parts])), 1)}
-        for name, one in runs.items()
-    }
-    pairs = {name: curves.better(runs["KNLMS"], runs[name], end) for name in ("NORMA", TUNED)}
-    return {
-        "settings": asdict(s) | {"models": {name: repr(model) for name, model in models.items()}},
-        "note": note,
-        "samples": list(range(s.every, s.rows + 1, s.every)),
-        "curves": {name: curves.banded(one) for name, one in runs.items()},
-        "levels": levels,
-        "KNLMS against": {name: [round(float(end), 3) for end in one] for name, one in pairs.items()},
-    }
+    results, runs, end = curves.gathered(s, note, models, [part for part, _ in parts], LAST)
+    for name, found in results["levels"].items():
+        found["centers"] = round(float(np.mean([sizes[name] for _, sizes in parts])), 1)
+    against = {name: curves.better(runs["KNLMS"], runs[name], end) for name in ("NORMA", TUNED)}
+    return results | {"KNLMS against": against}
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:

@@ -5,8 +5,7 @@ Run time  3 s of processor time
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from onlinegp.models import SWKRLS
 from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.papers import curves
 from onlinegp.papers.channels import Tests, switching
-from onlinegp.papers.common import Claim, Job
+from onlinegp.papers.common import Claim, per_repeat
 
 TITLE = "Figure 2: two lengths of the window"
 NOTE = (
@@ -44,10 +43,6 @@ def models(s: Settings) -> dict[str, RecipeRegressor]:
     return {f"window {length}": SWKRLS(RBF(5.0), noise=1e-2, budget=length) for length in s.windows}
 
 
-def plan(s: Settings) -> list[Job]:
-    return [partial(run, s, repeat) for repeat in range(s.repeats)]
-
-
 def stream(s: Settings, repeat: int) -> tuple[Array, Array, Tests]:
     rng = np.random.default_rng([s.seed, repeat])
     inputs = rng.standard_normal(s.rows + s.test + 3)
@@ -60,24 +55,17 @@ def run(s: Settings, repeat: int) -> curves.Part:
     return curves.held_out(models(s), X, y, tests, s.every)
 
 
+plan = per_repeat(run)
+
+
 def gather(s: Settings, parts: list[curves.Part]) -> dict[str, Any]:
-    runs = curves.stacked(parts)
-    samples = np.arange(s.every, s.rows + 1, s.every)
-    end = slice(-LAST // s.every, None)
-    levels: dict[str, Any] = {}
-    for name, one in runs.items():
-        found = curves.level(one, end)
-        back = (samples > s.switch) & (curves.interval(one).value <= found["error"] + BACK)
-        levels[name] = found | {"converged after": int(samples[back.argmax()] - s.switch)}
+    results, runs, end = curves.gathered(s, NOTE, models(s), parts, LAST)
+    samples = np.array(results["samples"])
+    for name, found in results["levels"].items():
+        back = (samples > s.switch) & (curves.interval(runs[name]).value <= found["error"] + BACK)
+        found["converged after"] = int(samples[back.argmax()] - s.switch)
     short, long = (runs[f"window {length}"] for length in s.windows)
-    return {
-        "settings": asdict(s) | {"models": {name: repr(model) for name, model in models(s).items()}},
-        "note": NOTE,
-        "samples": samples.tolist(),
-        "curves": {name: curves.banded(one) for name, one in runs.items()},
-        "levels": levels,
-        "short against long": [round(float(part), 3) for part in curves.better(short, long, end)],
-    }
+    return results | {"short against long": curves.better(short, long, end)}
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:

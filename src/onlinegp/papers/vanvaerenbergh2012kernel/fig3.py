@@ -5,8 +5,7 @@ Run time  7 s of processor time
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from onlinegp.models import KRLS, KRLST, NORMA, SWKRLS
 from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.papers import curves
 from onlinegp.papers.channels import Tests, switching
-from onlinegp.papers.common import Claim, Job
+from onlinegp.papers.common import Claim, per_repeat
 
 TITLE = "Figure 3: tracking an abrupt change"
 NOTE = (
@@ -55,10 +54,6 @@ def models(s: Settings) -> dict[str, RecipeRegressor]:
     }
 
 
-def plan(s: Settings) -> list[Job]:
-    return [partial(run, s, repeat) for repeat in range(s.repeats)]
-
-
 def stream(s: Settings, repeat: int) -> tuple[Array, Array, Tests]:
     rng = np.random.default_rng([s.seed, repeat])
     inputs = rng.uniform(size=s.rows + s.test + 4)
@@ -70,30 +65,24 @@ def run(s: Settings, repeat: int) -> curves.Part:
     return curves.held_out(models(s), X, y, tests, s.every)
 
 
+plan = per_repeat(run)
+
+
 def gather(s: Settings, parts: list[curves.Part]) -> dict[str, Any]:
-    runs = curves.stacked(parts)
-    samples = np.arange(s.every, s.rows + 1, s.every)
-    before, end = slice((s.switch - LAST) // s.every, s.switch // s.every), slice(-LAST // s.every, None)
-    levels = {}
-    for name, one in runs.items():
-        mean = curves.interval(one).value
-        old, new = curves.level(one, before), curves.level(one, end)
-        back = (samples > s.switch) & (mean <= old["error"] + BACK)
-        levels[name] = {
-            "before": old["error"],
+    results, runs, end = curves.gathered(s, NOTE, models(s), parts, LAST)
+    samples = np.array(results["samples"])
+    before = slice((s.switch - LAST) // s.every, s.switch // s.every)
+    for name, new in results["levels"].items():
+        old = curves.level(runs[name], before)["error"]
+        back = (samples > s.switch) & (curves.interval(runs[name]).value <= old + BACK)
+        results["levels"][name] = {
+            "before": old,
             "end": new["error"],
             "+-": new["+-"],
             "back after": int(samples[back.argmax()] - s.switch) if back.any() else None,
         }
     against = {name: curves.better(runs["KRLS-T"], one, end) for name, one in runs.items() if name != "KRLS-T"}
-    return {
-        "settings": asdict(s) | {"models": {name: repr(model) for name, model in models(s).items()}},
-        "note": NOTE,
-        "samples": samples.tolist(),
-        "curves": {name: curves.banded(one) for name, one in runs.items()},
-        "levels": levels,
-        "KRLS-T against": {name: [round(float(end), 3) for end in one] for name, one in against.items()},
-    }
+    return results | {"KRLS-T against": against}
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:

@@ -251,10 +251,6 @@ def _verdicts(name: str, task: dict[str, Any], betas: list[float]) -> list[Claim
     ]
 
 
-def tables(results: dict[str, Any]) -> dict[str, Any]:
-    return {}
-
-
 def draw(results: dict[str, Any]) -> Any:
     figure, axes = style.figure(5.2, rows=3, sharex=True)
     betas = np.array(results["betas"])

@@ -100,10 +100,6 @@ def _list(values: np.ndarray) -> str:
     return ", ".join(f"{value:.2f}" for value in values)
 
 
-def tables(results: dict[str, Any]) -> dict[str, Any]:
-    return {}
-
-
 def draw(results: dict[str, Any]) -> Any:
     figure, axes = style.figure(4.6, rows=len(results["panels"]), sharex=True, sharey=True)
     x = np.array(results["grid"])

@@ -146,17 +146,20 @@ def tables(results: dict[str, Any]) -> dict[str, Any]:
 
 def draw(results: dict[str, Any]) -> Any:
     figure, ax = style.figure(3.4)
-    for name, look in style.CURVES.items():
-        if name not in results["curves"]:
-            continue
-        curve = results["curves"][name]
-        ax.plot(results["samples"], curve["mean"], label=style.label(name), **look)
-        ax.fill_between(results["samples"], curve["low"], curve["high"], color=look["color"], alpha=0.10, lw=0)
-    settings = results["settings"]
-    repeats = settings["repeats"]
-    runs = "one permutation" if repeats == 1 else f"mean and range of {repeats} permutations"
-    style.title(ax, f"{settings['data']},\n{runs}" if results["stand_in"] else f"{settings['data']}, {runs}")
-    ax.set(xlabel="training samples", ylabel="test error, normalized [dB]")
-    ax.margins(x=0.01)
+    draw_curves(ax, results, style.CURVES)
     style.legend(figure, ax, ncols=3)
     return figure
+
+
+def draw_curves(ax: Any, results: dict[str, Any], looks: dict[str, dict[str, Any]]) -> None:
+    """Draw the curves that have a look, with their ranges, and the title."""
+    for name, look in looks.items():
+        if name in results["curves"]:
+            curve = results["curves"][name]
+            ax.plot(results["samples"], curve["mean"], label=style.label(name), **look)
+            ax.fill_between(results["samples"], curve["low"], curve["high"], color=look["color"], alpha=0.10, lw=0)
+    data, repeats = results["settings"]["data"], results["settings"]["repeats"]
+    runs = "one permutation" if repeats == 1 else f"mean and range of {repeats} permutations"
+    style.title(ax, f"{data},\n{runs}" if results["stand_in"] else f"{data}, {runs}")
+    ax.set(xlabel="training samples", ylabel="test error, normalized [dB]")
+    ax.margins(x=0.01)

@@ -22,7 +22,7 @@ from onlinegp.papers import style
 from onlinegp.papers.common import Claim, Job, band
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import AUTO, described, growing, tracker
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
-from onlinegp.papers.vanvaerenbergh2016relationship.fig2 import learning_curves
+from onlinegp.papers.vanvaerenbergh2016relationship.fig2 import draw_curves, learning_curves
 from onlinegp.recipes.costs import kernel_row, multiplications, solution
 
 TITLE = "Open question 2: the GP on current residuals"
@@ -206,19 +206,10 @@ def tables(results: dict[str, Any]) -> dict[str, Any]:
 def draw(results: dict[str, Any]) -> Any:
     figure, (ax, cost) = style.figure(5.6, rows=2)
     looks = style.CURVES | LOOKS
+    draw_curves(ax, results, looks)
     for name, look in looks.items():
-        if name not in results["curves"]:
-            continue
-        curve = results["curves"][name]
-        ax.plot(results["samples"], curve["mean"], label=style.label(name), **look)
-        ax.fill_between(results["samples"], curve["low"], curve["high"], color=look["color"], alpha=0.10, lw=0)
-        if name in results["multiplications"] and name not in ("KNLMS", AUTO):
+        if name in results["curves"] and name in results["multiplications"] and name not in ("KNLMS", AUTO):
             cost.plot(results["rows"], results["multiplications"][name], **look)
-    settings = results["settings"]
-    runs = "one permutation" if settings["repeats"] == 1 else f"mean and range of {settings['repeats']} permutations"
-    style.title(ax, f"{settings['data']},\n{runs}" if results["stand_in"] else f"{settings['data']}, {runs}")
-    ax.set(xlabel="training samples", ylabel="test error, normalized [dB]")
-    ax.margins(x=0.01)
     cost.set(xscale="log", yscale="log", xlabel="rows", ylabel="multiplications per row")
     style.legend(figure, ax, ncols=2)
     return figure

@@ -5,8 +5,7 @@ Run time  4 s of processor time
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from onlinegp.models import KNLMS, LMS, MKNLMS
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.papers import curves
 from onlinegp.papers.channels import equalization
-from onlinegp.papers.common import Claim, Job
+from onlinegp.papers.common import Claim, per_repeat
 
 TITLE = "Figure 1a: equalization with one kernel and with two"
 NOTE = (
@@ -55,10 +54,6 @@ def models() -> dict[str, OnlineRegressor]:
     }
 
 
-def plan(s: Settings) -> list[Job]:
-    return [partial(run, s, repeat) for repeat in range(s.repeats)]
-
-
 def run(s: Settings, repeat: int) -> curves.Part:
     spread = float(np.sqrt(1.25 * 10.0 ** (-20.0 / 10.0)))  # z has the variance 1 + 0.5^2
     X, u = equalization(s.rows + s.test, spread, np.random.default_rng([s.seed, repeat]))
@@ -66,18 +61,12 @@ def run(s: Settings, repeat: int) -> curves.Part:
     return curves.held_out(models(), X[: s.rows], u[: s.rows], [test], s.every)
 
 
+plan = per_repeat(run)
+
+
 def gather(s: Settings, parts: list[curves.Part]) -> dict[str, Any]:
-    runs, end = curves.stacked(parts), slice(-LAST // s.every, None)
-    return {
-        "settings": asdict(s) | {"models": {name: repr(model) for name, model in models().items()}},
-        "note": NOTE,
-        "samples": list(range(s.every, s.rows + 1, s.every)),
-        "curves": {name: curves.banded(one) for name, one in runs.items()},
-        "levels": {name: curves.level(one, end) for name, one in runs.items()},
-        "MKNLMS against": {
-            name: [round(float(part), 3) for part in curves.better(runs["MKNLMS"], runs[name], end)] for name in OTHERS
-        },
-    }
+    results, runs, end = curves.gathered(s, NOTE, models(), parts, LAST)
+    return results | {"MKNLMS against": {name: curves.better(runs["MKNLMS"], runs[name], end) for name in OTHERS}}
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:
