@@ -9,6 +9,8 @@ message uses the caller's name for the argument::
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -31,51 +33,38 @@ def _only(arguments: dict[str, Any]) -> tuple[str, Any]:
     return name, value
 
 
-def positive(remedy: str = "", **argument: Any) -> float:
-    """Return the keyword argument as a float if it is finite and greater than zero."""
+def _checked(argument: dict[str, Any], good: Callable[[float], bool], rule: str, remedy: str) -> float:
+    """Return a number for which `good` holds, or raise an error with the rule and the remedy."""
     name, value = _only(argument)
     number = _number(name, value)
-    if not (0.0 < number < np.inf):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}. {remedy}".rstrip())
+    if not good(number):
+        raise ValueError(f"{name} must be {rule}, got {value!r}. {remedy}".rstrip())
     return number
+
+
+def positive(remedy: str = "", **argument: Any) -> float:
+    """Return the keyword argument as a float if it is finite and greater than zero."""
+    return _checked(argument, lambda number: 0.0 < number < inf, "positive and finite", remedy)
 
 
 def non_negative(remedy: str = "", **argument: Any) -> float:
     """Return the keyword argument as a float if it is finite and at least zero."""
-    name, value = _only(argument)
-    number = _number(name, value)
-    if not (0.0 <= number < np.inf):
-        message = f"{name} must be zero or more, and finite, got {value!r}. {remedy}"
-        raise ValueError(message.rstrip())
-    return number
+    return _checked(argument, lambda number: 0.0 <= number < inf, "zero or more, and finite", remedy)
 
 
 def finite(remedy: str = "", **argument: Any) -> float:
     """Return the keyword argument as a float if it is finite."""
-    name, value = _only(argument)
-    number = _number(name, value)
-    if not np.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {value!r}. {remedy}".rstrip())
-    return number
+    return _checked(argument, isfinite, "finite", remedy)
 
 
 def fraction(remedy: str = "", **argument: Any) -> float:
     """Return the keyword argument as a float if it is in (0, 1]."""
-    name, value = _only(argument)
-    number = _number(name, value)
-    if not (0.0 < number <= 1.0):
-        message = f"{name} must be greater than 0 and at most 1, got {value!r}. {remedy}"
-        raise ValueError(message.rstrip())
-    return number
+    return _checked(argument, lambda number: 0.0 < number <= 1.0, "greater than 0 and at most 1", remedy)
 
 
 def probability(remedy: str = "", **argument: Any) -> float:
     """Return the keyword argument as a float if it is in (0, 1)."""
-    name, value = _only(argument)
-    number = _number(name, value)
-    if not (0.0 < number < 1.0):
-        raise ValueError(f"{name} must be greater than 0 and less than 1, got {value!r}. {remedy}".rstrip())
-    return number
+    return _checked(argument, lambda number: 0.0 < number < 1.0, "greater than 0 and less than 1", remedy)
 
 
 def count(remedy: str = "", least: int = 1, **argument: Any) -> int:

@@ -18,7 +18,7 @@ from onlinegp.batch.search_space import WIDELY, Move, search_of
 from onlinegp.checks import Array, choice, count, probability, seed_of
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
 from onlinegp.comparing.results import Comparison, Entry, Run, Settings
-from onlinegp.comparing.runs import Rows, TimeLimited, source_of
+from onlinegp.comparing.runs import Rows, source_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.processes import Jobs, cores, in_parallel
@@ -131,7 +131,7 @@ def compare(
     if jobs is not None and not isinstance(jobs, Executor):
         count("Use None for one per core.", jobs=jobs)
     taking_part = entrants(models)
-    if isinstance(stream, TimeLimited):
+    if hasattr(stream, "compare"):  # it has a time limit
         return stream.compare(taking_part, by=by, jobs=jobs if isinstance(jobs, int) else cores(), say=say)
     taking_part = [
         Fixed(one.name, one.estimator(**one.given)) if isinstance(one, Entrant) and one.estimator.tunes_itself else one

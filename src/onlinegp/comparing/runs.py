@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,14 +13,6 @@ from onlinegp.checks import Array, check_Xy, count
 
 Rows = tuple[Array, Array]  # X (n, d), and y (n,) or (n, outputs)
 SHARE, MOST = 5, 1000  # rows for tuning: a fifth of all rows, at most 1000
-
-
-class TimeLimited(ABC):
-    """A stream on which models are compared until a time is over; see `onlinegp.comparing.time_limit`."""
-
-    @abstractmethod
-    def compare(self, entrants: Sequence[Any], *, by: str, jobs: int, say: Callable[[str], None]) -> Any:
-        """Return the ranking of what takes part."""
 
 
 class Source(Protocol):
@@ -66,7 +57,20 @@ class Simulated:
 
 
 @dataclass(frozen=True, eq=False)
-class Permutations:
+class Given:
+    """Rows from which the runs are taken, and how many of them are for tuning."""
+
+    X: ArrayLike
+    y: ArrayLike
+    tune: int | None = None
+
+    def _checked(self) -> tuple[Array, Array, int]:
+        X, y = check_Xy(self.X, self.y)
+        return X, y, tuning_rows(len(X), self.tune)
+
+
+@dataclass(frozen=True, eq=False)
+class Permutations(Given):
     """Runs over the same rows in different orders, for rows whose order has no meaning.
 
     Rows for tuning are drawn once and are in no run. All runs have the same rows, so an interval over the runs shows
@@ -86,10 +90,6 @@ class Permutations:
     [4, 4]
     """
 
-    X: ArrayLike
-    y: ArrayLike
-    tune: int | None = None
-
     def tuning(self, seeds: Sequence[int]) -> Rows:
         X, y, rows = self._split(seeds)
         return X[rows], y[rows]
@@ -102,13 +102,12 @@ class Permutations:
             yield X[order], y[order]
 
     def _split(self, seeds: Sequence[int]) -> tuple[Array, Array, Any]:
-        X, y = check_Xy(self.X, self.y)
-        rows = tuning_rows(len(X), self.tune)
+        X, y, rows = self._checked()
         return X, y, np.random.default_rng(max(seeds) + 1).permutation(len(X))[:rows]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class Blocks(Given):
     """Runs over consecutive blocks of a stream, for rows whose order matters.
 
     Each algorithm starts from scratch in each block. The first rows are for tuning; the others are cut into one block
@@ -127,18 +126,12 @@ class Blocks:
     [[2.0, 3.0], [4.0, 5.0]]
     """
 
-    X: ArrayLike
-    y: ArrayLike
-    tune: int | None = None
-
     def tuning(self, seeds: Sequence[int]) -> Rows:
-        X, y = check_Xy(self.X, self.y)
-        rows = tuning_rows(len(X), self.tune)
+        X, y, rows = self._checked()
         return X[:rows], y[:rows]
 
     def runs(self, seeds: Sequence[int]) -> Iterator[Rows]:
-        X, y = check_Xy(self.X, self.y)
-        start = tuning_rows(len(X), self.tune)
+        X, y, start = self._checked()
         length = (len(X) - start) // len(seeds)
         if length < 2:
             raise ValueError(

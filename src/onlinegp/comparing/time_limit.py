@@ -19,7 +19,6 @@ from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyp
 from onlinegp.checks import Array
 from onlinegp.comparing.entrants import Entrant, Fixed
 from onlinegp.comparing.ranking import Ranking, Result, ranked
-from onlinegp.comparing.runs import TimeLimited
 from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.baselines.persistence import Persistence
@@ -47,7 +46,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class OneStream(TimeLimited):
+class OneStream:
     """One stream, which every model reads from its beginning, and the time at which the comparison ends.
 
     It is sent to other processes, so `open` is a function of a module, or a partial of one.

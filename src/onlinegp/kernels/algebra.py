@@ -77,8 +77,8 @@ class Scaled(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Sum(Kernel):
-    """k(x, z) = left(x, z) + right(x, z); written `left + right`."""
+class Pair(Kernel):
+    """Base class of the kernels that combine two others."""
 
     left: Kernel
     right: Kernel
@@ -86,6 +86,11 @@ class Sum(Kernel):
     def __post_init__(self) -> None:
         _check_kernel(self, left=self.left)
         _check_kernel(self, right=self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Pair):
+    """k(x, z) = left(x, z) + right(x, z); written `left + right`."""
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return self.left(X, Z) + self.right(X, Z)
@@ -107,15 +112,8 @@ class Sum(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Kernel):
+class Product(Pair):
     """k(x, z) = left(x, z) * right(x, z); written `left * right`."""
-
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        _check_kernel(self, left=self.left)
-        _check_kernel(self, right=self.right)
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return self.left(X, Z) * self.right(X, Z)

@@ -61,9 +61,6 @@ class LocalTrend(Kernel):
         decay = np.exp(-a * (t - s))
         return start + q / a**2 * (s - self._reach(s) - decay * (self._reach(s) + np.expm1(-2 * a * s) / (2 * a)))
 
-    def diag(self, X: Array) -> Array:
-        return np.array([self(x[None, :])[0, 0] for x in X])
-
     def _reach(self, r: Array) -> Array:
         return r if self.damping == 0.0 else -np.expm1(-self.damping * r) / self.damping
 
