@@ -22,7 +22,7 @@ LEVEL = 0.95  # the level of the intervals in the summary
 LOW_COVERAGE = 0.5  # a coverage below this means that something is wrong
 ADVICE = (
     "Most targets are outside their intervals. If y is not centered at 0 with a spread of about 1, use "
-    "model.scaled(), or another kernel and noise."
+    "model.scaled(). Otherwise use another kernel or noise, or a smaller step."
 )
 
 
