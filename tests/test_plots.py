@@ -127,7 +127,7 @@ def test_a_model_and_its_predictions_draw_themselves():
     assert auto.plot(X, y).centers is None
     with pytest.raises(ValueError, match="Pass X and y, or grid"):
         auto.plot()
-    with pytest.raises(ValueError, match="one input, after they have learned"):
+    with pytest.raises(ValueError, match=r"one input, after they have learned.*run\(model, X, y\)\.plot"):
         ogp.KRLST().plot()
     predicted = auto.predict_distribution(X)
     drawn = predicted.plot(y)

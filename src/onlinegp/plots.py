@@ -78,7 +78,10 @@ def fit(
         The interval, the mean, the data and the centers, as matplotlib's artists.
     """
     if getattr(model, "n_features_in_", None) != 1:
-        raise ValueError("fit draws models with one input, after they have learned. For others, see stream.")
+        raise ValueError(
+            "fit draws models with one input, after they have learned. For more inputs, plot the predictions of a run: "
+            "onlinegp.run(model, X, y).plot()."
+        )
     known = check_Xy(frames.read(X)[0], frames.target(y)) if X is not None and y is not None else None
     centers = getattr(model, "centers_", getattr(model, "X_train_", None))
     points = _points(grid, *(part for part in (centers, known[0] if known else None) if part is not None))
