@@ -298,3 +298,11 @@ def test_parameters_are_those_of_the_blocks():
     assert blocks[1].transition(1.0)[0][0, 0] == pytest.approx(1 / (1 + np.exp(-0.5)))  # rho
     assert [block.harmonic for block in blocks if block.period == 36.0] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
     assert blocks[4].drift == pytest.approx(np.exp(-6.0) / 4)
+
+
+def test_a_frame_with_dates_is_no_series():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=9), "y": np.arange(9.0)})
+    with pytest.raises(TypeError, match=r"^y must hold numbers: .*pass one column, such as df\['y'\]\.$"):
+        ogp.Forecaster().fit(frame)
+    assert ogp.Forecaster().fit(frame["y"]).forecast(1).mean == pytest.approx(9.0, abs=1.0)

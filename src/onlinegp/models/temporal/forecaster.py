@@ -280,7 +280,10 @@ def _series(X: Any, y: Any) -> tuple[Any, Any]:
     X, y = (None, X) if y is ALONE else (X, y)
     if y is None or np.iscomplexobj(y):
         return X, y  # which is refused
-    return X, np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=np.float64)
+    try:
+        return X, np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"y must hold numbers: {error}. Of a data frame, pass one column, such as df['y'].") from None
 
 
 def _rows(X: Any, part: slice) -> Any:

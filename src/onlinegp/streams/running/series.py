@@ -176,10 +176,16 @@ def _in_order(
     late = places < np.maximum.accumulate(places)
     places, sorted_lines = places[order] - places.min(), lines[order]
     jumps = np.diff(places)
+    several = "" if name else " If the file holds several series, name their column with --by."
     problems, handled = [], []
     for what, where, count, remedy in (
         ("out of order", lines[late], int(late.sum()), "Rows are sorted."),
-        ("at the time of another", sorted_lines[1:][jumps == 0], int((jumps == 0).sum()), "The later one counts."),
+        (
+            "at the time of another",
+            sorted_lines[1:][jumps == 0],
+            int((jumps == 0).sum()),
+            f"The later one counts.{several}",
+        ),
         (
             "missing before",
             sorted_lines[1:][jumps > 1],
