@@ -9,6 +9,7 @@ from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import (
     FAMILY,
     MISSING,
+    NEAR,
     SEASONAL,
     SINGLE,
     STATISTICS,
@@ -19,6 +20,7 @@ from onlinegp.models.alarms.constants import (
 from onlinegp.models.alarms.inputs import unusual
 
 CLEAR = 2.0  # evidence of a family from which a row counts for the kind
+FEW = 3  # rows of a spike, which cannot tell a level from a variance
 SLOW = 15  # rows in which a trend builds up, at least
 FIRST = 10  # rows of an event that tell where it begins
 EARLY = 30  # rows of an event whose means tell what came
@@ -166,21 +168,22 @@ class OpenEvent:
     def kind(self) -> str:
         """The kind of the event by what its rows show.
 
-        One to three odd rows, more odd by themselves than their level, are a spike. Else the family with the most
-        evidence wins. A level is on one side of what was usual, unlike a variance; one that builds up slowly or grows
-        is a trend.
+        One to three odd rows, or those that one of them reaches by lags, are a spike if they are more odd by themselves
+        than their level. Else the family with the most evidence wins. A level is on one side of what was usual, unlike
+        a variance, which a few rows cannot tell; one that builds up slowly or grows is a trend.
         """
         if self.statistic in RUNS:
             return STATISTICS[self.statistic]
         single, shifted, seasonal, _ = self.tops
-        if self.singles <= 3 and single >= max(shifted, 0.9 * seasonal) and FAMILY[self.statistic] != SEASONAL:
+        short = self.singles <= FEW or self.odd - max(self.start, self.since) <= NEAR
+        if short and single >= max(shifted, 0.9 * seasonal) and FAMILY[self.statistic] < SEASONAL:
             return "spike"
         slow = self.start - self.since >= SLOW and single < shifted
         _, shifted, seasonal, spreading = self.sums
         if seasonal > max(shifted, spreading):
             return "season broken"
         one_sided = any(abs(toward) > SIDE * away for toward, away in zip(self.toward, self.away, strict=True))
-        if shifted == 0.0 or not one_sided:
+        if shifted == 0.0 or not one_sided or (self.rows <= FEW and spreading > shifted):
             return "variance"
         grows = self.rows > 3 * FIRST and abs(self.late) > 1.7 * abs(self.early)
         return "trend" if slow or grows else "level"
@@ -189,12 +192,15 @@ class OpenEvent:
         """Return what is known about the event."""
         kind, rows, end = self.kind, self.rows, self.last
         observed, low, high = self.observed, self.low, self.high
+        inside = observed is None or low <= observed <= high
         if kind in ("level", "trend") and self.known:
             means = [total / self.known for total in self.means]
             if STATISTICS[self.statistic].startswith("level") or len(self.toward) == 1:
                 observed, low, high = means[0], self.level_low, self.level_high
-            elif observed is None or low <= observed <= high:  # a model follows: at a jump, the peak tells more
+            elif inside:  # a model follows: at a jump, the peak tells more
                 observed, low, high = means
+        elif inside and STATISTICS[self.statistic] == "value":  # it was expected, but is far from the level
+            low, high = self.level_low, self.level_high
         if kind == "spike":  # averages show it for longer
             rows, end = max(self.singles, 1), self.odd
         usual = self.error if self.error > 0.0 else 1.0
