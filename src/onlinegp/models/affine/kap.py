@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, count, fraction, positive
+from onlinegp.checks import Array, count
 from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import FIELDS, REMEDY, WindowLearner
 from onlinegp.models.affine.coherent_window import admit, check_window, novel
 from onlinegp.models.affine.window import KernelRows, enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.base import ExpansionRegressor, checked
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Values, array
@@ -134,9 +134,5 @@ class KAP(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = KAPLearner
 
     def rule(self) -> dict[str, Any]:
-        return {
-            "window": count("One row makes it KNLMS.", window=self.window),
-            "step": positive(step=self.step),
-            "coherence": fraction(coherence=self.coherence),
-            "epsilon": positive(epsilon=self.epsilon),
-        }
+        window = count("One row makes it KNLMS.", window=self.window)
+        return {"window": window} | checked(self, "step", "coherence", "epsilon")

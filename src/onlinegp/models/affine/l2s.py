@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, count, fraction, non_negative, positive
+from onlinegp.checks import Array, count, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
+from onlinegp.models.lms.base import checked
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.state import Values, WithFields, array, integer, learner, points
@@ -236,14 +237,7 @@ class L2S(OnlineRegressor):
         self.start(1, 1)
 
     def start(self, features: int, outputs: int) -> Learner:
-        rule: dict[str, Any] = {
-            "step": positive(step=self.step),
-            "coherence": fraction(coherence=self.coherence),
-            "epsilon": positive(epsilon=self.epsilon),
-            "selected": count(selected=self.selected),
-            "novelty": non_negative(novelty=self.novelty),
-            "width": non_negative("Use 0.0 to correct every error.", width=self.width),
-        }
+        rule = checked(self, "step", "coherence", "epsilon", "selected", "novelty", "width")
         atoms = Atoms(features, outputs, self._variances(features), count(budget=self.budget))
         return leaf(self.engine, L2SLearner(atoms, **rule))
 

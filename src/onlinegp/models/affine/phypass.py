@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, count, fraction, non_negative, positive
+from onlinegp.checks import Array, count
 from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import FIELDS, REMEDY, WindowLearner
 from onlinegp.models.affine.coherent_window import admit, check_window, novel
 from onlinegp.models.affine.window import KernelRows, enlarged, most_of
 from onlinegp.models.expansion import Expansion, kernel_rows
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.base import ExpansionRegressor, checked
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Contents, Values, WithFields, array, integers, learner, points
@@ -248,10 +248,4 @@ class PHYPASS(ExpansionRegressor):
             raise ValueError(
                 f"window x selected must be at most {MOST}, got {window} x {selected}: memory grows with its square."
             )
-        return {
-            "window": window,
-            "selected": selected,
-            "step": positive(step=self.step),
-            "coherence": fraction(coherence=self.coherence),
-            "width": non_negative("Use 0.0 to correct every error.", width=self.width),
-        }
+        return {"window": window, "selected": selected} | checked(self, "step", "coherence", "width")

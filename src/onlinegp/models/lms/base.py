@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, cast
 
-from onlinegp.checks import Array
+from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.engine.compiled import leaf, readable
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
@@ -14,6 +16,25 @@ from onlinegp.models.expansion import Expansion
 from onlinegp.models.rowwise import StepLearner
 
 REMEDY = "Lower the step (KLMS is stable below 2 / k(x, x)), and start again with fit."
+
+
+CHECKS: dict[str, Callable[..., float]] = {  # of the parameters that several of these models have
+    "step": positive,
+    "coherence": fraction,
+    "epsilon": positive,
+    "penalty": non_negative,
+    "radius": non_negative,
+    "budget": count,
+    "selected": count,
+    "novelty": non_negative,
+    "forgetting": partial(fraction, "Use 1.0 to forget nothing."),
+    "width": partial(non_negative, "Use 0.0 to correct every error."),
+}
+
+
+def checked(model: OnlineRegressor, *names: str) -> dict[str, Any]:
+    """Return parameters of a model by name, or raise an error that names the invalid one."""
+    return {name: CHECKS[name](**{name: getattr(model, name)}) for name in names}
 
 
 class ExpansionRegressor(OnlineRegressor):

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, count, fraction, positive
+from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import REMEDY, ExpansionRegressor
+from onlinegp.models.lms.base import REMEDY, ExpansionRegressor, checked
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
@@ -129,9 +129,4 @@ class FBKLMS(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner
 
     def rule(self) -> dict[str, Any]:
-        return {
-            "step": positive(step=self.step),
-            "coherence": fraction(coherence=self.coherence),
-            "budget": count(budget=self.budget),
-            "epsilon": positive(epsilon=self.epsilon),
-        }
+        return checked(self, "step", "coherence", "budget", "epsilon")

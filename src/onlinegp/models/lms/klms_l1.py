@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, fraction, non_negative, positive
+from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.base import ExpansionRegressor, checked
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
@@ -88,15 +88,6 @@ class L1Learner(ExpansionLearner):
             self.f.remove(j)
 
 
-def checked(step: float, coherence: float, penalty: float) -> dict[str, Any]:
-    """Return the parameters that both models have, or raise an error that names the invalid one."""
-    return {
-        "step": positive(step=step),
-        "coherence": fraction(coherence=coherence),
-        "penalty": non_negative(penalty=penalty),
-    }
-
-
 @parameters
 class KLMSCSL1(ExpansionRegressor):
     """KLMS with a coherence dictionary and an l1 penalty, which removes the centers that do not matter.
@@ -167,7 +158,7 @@ class KLMSCSL1(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = L1Learner
 
     def rule(self) -> dict[str, Any]:
-        return checked(self.step, self.coherence, self.penalty)
+        return checked(self, "step", "coherence", "penalty")
 
 
 @parameters
@@ -237,4 +228,4 @@ class KLMSCSAL1(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = L1Learner
 
     def rule(self) -> dict[str, Any]:
-        return checked(self.step, self.coherence, self.penalty) | {"epsilon": positive(epsilon=self.epsilon)}
+        return checked(self, "step", "coherence", "penalty", "epsilon")

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, fraction, positive
+from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import REMEDY
+from onlinegp.models.lms.base import REMEDY, checked
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.multikernel import MultikernelLearner, MultikernelRegressor
 from onlinegp.models.recipe import parameters
@@ -128,8 +128,4 @@ class MKNLMS(MultikernelRegressor):
     readable: ClassVar[type[StepLearner]] = MKNLMSLearner
 
     def rule(self) -> dict[str, Any]:
-        return {
-            "step": positive(step=self.step),
-            "coherence": fraction(coherence=self.coherence),
-            "epsilon": positive(epsilon=self.epsilon),
-        }
+        return checked(self, "step", "coherence", "epsilon")

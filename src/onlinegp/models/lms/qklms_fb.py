@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, count, fraction, non_negative, positive
+from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import REMEDY, ExpansionRegressor
+from onlinegp.models.lms.base import REMEDY, ExpansionRegressor, checked
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.recipes.pruning import oldest_of_least
@@ -166,9 +166,4 @@ class QKLMSFB(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner
 
     def rule(self) -> dict[str, Any]:
-        return {
-            "step": positive(step=self.step),
-            "radius": non_negative(radius=self.radius),
-            "budget": count(budget=self.budget),
-            "forgetting": fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
-        }
+        return checked(self, "step", "radius", "budget", "forgetting")
