@@ -1,7 +1,8 @@
-"""The model of a run over one stream."""
+"""What learns in a run, and the model of a run over one stream."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,45 @@ if TYPE_CHECKING:
     from onlinegp.streams.running.run import Job
 
 
-class OneModel:
+class Models(ABC):
+    """What learns in a run: one model, or a model per key."""
+
+    @abstractmethod
+    def piece(self, job: Job, block: Block, done: int, rows: int) -> tuple[int, bool]:
+        """Return how many of the next `rows` rows to process, and whether a tuning is due; then it is one row."""
+
+    def keys(self, block: Block) -> list[Any] | None:
+        """Return the key of each row, if there are keys."""
+        return None
+
+    def accepted(self, job: Job, block: Block) -> Block:
+        """Return the rows that can be used. An error in the block ends the run after them."""
+        return block
+
+    @abstractmethod
+    def predict(self, job: Job, block: Block, start: int, X: Array, y: Array) -> Predicted:
+        """Predict the rows of a block from `start` on, with the inputs X, and learn the targets y."""
+
+    @abstractmethod
+    def taught(self, job: Job, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
+        """Return a new model after learning the first rows, which have been predicted without it."""
+
+    @abstractmethod
+    def save(self, job: Job) -> bool:
+        """Save what was learned, and the place in the stream. Return whether there was something to save."""
+
+    def resume(self, job: Job, stream: dict[str, Any]) -> None:  # noqa: B027 (the model is the checkpoint's)
+        """Continue from a checkpoint."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures that only this kind of run has."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027 (nothing to close, as a rule)
+        """Close the files of the models."""
+
+
+class OneModel(Models):
     """One model for all rows, `job.model`."""
 
     def piece(self, job: Job, block: Block, done: int, rows: int) -> tuple[int, bool]:
@@ -29,12 +68,6 @@ class OneModel:
         left = getattr(job.model.learner, "until_tuning", np.inf) if fitted else 1
         due = np.flatnonzero(~np.isnan(block.y[done : done + rows]))[int(min(left, rows + 1)) - 1 :]
         return up_to(int(due[0])) if len(due) else (rows, False)
-
-    def keys(self, block: Block) -> None:
-        return None
-
-    def accepted(self, job: Job, block: Block) -> Block:
-        return block
 
     def predict(self, job: Job, block: Block, start: int, X: Array, y: Array) -> Predicted:
         assert job.model is not None
@@ -66,15 +99,6 @@ class OneModel:
         job.sync()
         job.checkpoints.write(job.model_file(job.place()))
         return True
-
-    def resume(self, job: Job, stream: dict[str, Any]) -> None:
-        pass  # the model is the checkpoint's
-
-    def figures(self) -> dict[str, Any]:
-        return {}
-
-    def close(self) -> None:
-        pass
 
 
 def up_to(due: int) -> tuple[int, bool]:

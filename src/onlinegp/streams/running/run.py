@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from onlinegp.streams.running.flags import Flags
 from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.member_weights import Weights, member_weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
-from onlinegp.streams.running.one_model import OneModel
+from onlinegp.streams.running.one_model import Models, OneModel
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
 from onlinegp.streams.running.predict_then_learn import Predicted
 from onlinegp.streams.running.rejects import Rejects
@@ -50,44 +50,6 @@ class Every:
 
     def due(self, rows: int, seconds: float) -> bool:
         return (self.rows is not None and rows >= self.rows) or (self.seconds is not None and seconds >= self.seconds)
-
-
-class Models(Protocol):
-    """What learns in a run: one model, or a model per key."""
-
-    def piece(self, job: Job, block: Block, done: int, rows: int) -> tuple[int, bool]:
-        """Return how many of the next `rows` rows to process, and whether a tuning is due; then it is one row."""
-        ...
-
-    def keys(self, block: Block) -> list[Any] | None:
-        """Return the key of each row, if there are keys."""
-        ...
-
-    def accepted(self, job: Job, block: Block) -> Block:
-        """Return the rows that can be used. An error in the block ends the run after them."""
-        ...
-
-    def predict(self, job: Job, block: Block, start: int, X: Array, y: Array) -> Predicted:
-        """Predict the rows of a block from `start` on, with the inputs X, and learn the targets y."""
-        ...
-
-    def taught(self, job: Job, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
-        """Return a new model after learning the first rows, which have been predicted without it."""
-        ...
-
-    def save(self, job: Job) -> bool:
-        """Save what was learned, and the place in the stream. Return whether there was something to save."""
-        ...
-
-    def resume(self, job: Job, stream: dict[str, Any]) -> None:
-        """Continue from a checkpoint."""
-
-    def figures(self) -> dict[str, Any]:
-        """Return the figures that only this kind of run has."""
-        ...
-
-    def close(self) -> None:
-        """Close the files of the models."""
 
 
 @dataclass

@@ -24,14 +24,14 @@ from onlinegp.streams.errors import Stopped, StreamBreakdownError
 from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.first_rows import in_units_of_keys, with_lags
 from onlinegp.streams.running.key_rules import KeyRules, LateRow, selected
-from onlinegp.streams.running.one_model import up_to
+from onlinegp.streams.running.one_model import Models, up_to
 from onlinegp.streams.running.predict_then_learn import Predicted, stretches
 from onlinegp.streams.running.requested_model import Requested, described
 from onlinegp.streams.running.run import Job
 
 
 @dataclass(kw_only=True)
-class ModelPerKey:
+class ModelPerKey(Models):
     """One model per key. Every key starts with a copy of `job.model`, or of what `job.begin` returns.
 
     Parameters
