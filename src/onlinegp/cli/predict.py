@@ -10,7 +10,7 @@ from onlinegp.cli.paths import Paths
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Columns as EncodedModel
 from onlinegp.streams.errors import Stopped, listed
-from onlinegp.streams.reading.source import Columns, Source, columns_of
+from onlinegp.streams.reading.source import Columns, Source, columns_of, need
 from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.rejects import Rejects
@@ -102,9 +102,7 @@ def _by_itself(model: OnlineRegressor, source: Source) -> Columns:
         rules, width = encoding.rules, len(features)
         how = {"missing": rules.missing, "date_format": rules.date_format, "na_values": encoding.na_values}
         how["kinds"] = kinds if set(kinds) != {"number"} else ()
-    for name in features:
-        if name not in source.names:
-            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
+    need(source, *features)
     if len(features) < width:
         raise ValueError(f"the model has {width} inputs, but {source.path} has {len(numbers)} numeric columns.")
     target = next((name for name in numbers if name not in features), None)

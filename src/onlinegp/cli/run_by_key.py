@@ -18,7 +18,7 @@ from onlinegp.fleet.sqlite_file import Store
 from onlinegp.models.alarms.around import unwatched
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import BadData, CheckpointError, listed
-from onlinegp.streams.reading.source import Columns, Source, stored_columns
+from onlinegp.streams.reading.source import Columns, Source, refuse_unknown, stored_columns
 from onlinegp.streams.running.checkpoint import DATABASE, check_resumable, checked
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.first_rows import FirstRows
@@ -97,9 +97,7 @@ def columns_by_key(
     Key and order are copied to the output. They are features only if --features names them.
     """
     apart = [args.by, *([args.order] if args.order is not None else [])]
-    for name in apart:
-        if name not in source.names:
-            raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
+    refuse_unknown(source, *apart)
     if args.target in apart:
         raise ValueError(f"--target {args.target} is the column of the key or its order. Predict another one.")
     if args.start is not None:

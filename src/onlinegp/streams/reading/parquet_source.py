@@ -13,7 +13,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.streams.errors import BadData, BadRow, other_input, short
-from onlinegp.streams.number_text import complaint, need_arrow, outsized
+from onlinegp.streams.number_text import need_arrow
 from onlinegp.streams.reading.lines import file_checksum
 from onlinegp.streams.reading.rows import RowCollector
 from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infinite_or_missing
@@ -109,10 +109,10 @@ class ParquetSource(Source):
         if columns.target is not None:
             y = columns.without_codes(_floats(batch.column(columns.target)))
         block = Block(X, y, [_text(batch.column(name)) for name in columns.keys])
-        return self._without_bad_rows(block, batch, before) if infinite_or_missing(X, y) else block
+        return self._careful_block(batch, before) if infinite_or_missing(X, y) else block
 
     def _careful_block(self, batch: Any, before: int) -> Block:
-        """Read the block row by row, for features that are not all plain numbers."""
+        """Read the block row by row: features are not all plain numbers, or a row may be bad."""
         names = list(dict.fromkeys([*self.columns.numbers, *self.columns.texts]))
         fields = {n: _floats(batch.column(n)) if self.numeric[n] else _values(batch.column(n)) for n in names}
         rows = RowCollector(replace(self.columns, keys=()), float, skip_bad=self.skip_bad)
@@ -133,31 +133,6 @@ class ParquetSource(Source):
     def _with_text(self, bad: BadRow, batch: Any, before: int) -> BadRow:
         row = batch.slice(bad.line - before - 1, 1).to_pylist()[0]
         return replace(bad, value=str(row[bad.column]), text=str(row))
-
-    def _without_bad_rows(self, block: Block, batch: Any, before: int) -> Block:
-        """Return the block up to its first bad row, or with --on-bad-row skip, without its bad rows."""
-        wrong = [self._wrong(x, y) for x, y in zip(block.X.tolist(), block.y.tolist(), strict=True)]
-        bad = [
-            BadRow(before + i + 1, name, str(batch.column(name)[i].as_py()), why, str(batch.slice(i, 1).to_pylist()[0]))
-            for i, (name, why) in enumerate(wrong)
-            if why
-        ]
-        stop = len(wrong) if self.skip_bad else bad[0].line - before - 1
-        good = np.array([not why for _, why in wrong[:stop]], dtype=bool)
-        keys = [_picked(key, good) for key in block.keys]
-        picked = Block(block.X[:stop][good], block.y[:stop][good], keys)
-        if self.skip_bad:
-            picked.rejected = bad
-        else:
-            picked.error = bad[0]
-        return picked
-
-    def _wrong(self, x: list[float], y: float) -> tuple[str, str]:
-        """Return the column that makes a row unusable, and why; an empty reason if the row is good."""
-        for name, value in zip(self.columns.features, x, strict=True):
-            if why := complaint(value):
-                return name, why
-        return str(self.columns.target), outsized(y) or ""
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

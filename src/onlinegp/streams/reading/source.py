@@ -222,7 +222,7 @@ def choose_columns(
     named time, date, id and the like, those without a name, and those without a value in the first rows; columns of
     text and dates are keys even if they are features.
     """
-    _refuse_unknown(source, target, features or (), keys or ())
+    _check_names(source, target, features or (), keys or ())
     kinds = {name: source.kind(name, rules.date_format) for name in source.names}
     numbers = [name for name in source.names if kinds[name] == "number"]
     copied = {name for name in source.names if source.is_key(name) or source.is_empty(name)}
@@ -252,17 +252,30 @@ def choose_columns(
     return Columns(target, features, keys, kinds_used, rules.missing, rules.date_format, source.na_values)
 
 
-def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:
-    """Refuse unknown column names, and names that are given twice."""
-    for option, names in (("--features", features), ("--keys", keys)):
-        if len(set(names)) < len(names):
-            raise ValueError(f"{option} must name each column once, got {listed(names)}.")
+def refuse_unknown(source: Source, *names: str) -> None:
+    """Refuse names that are not columns of the source."""
     known = set(source.names)
-    for name in (*([target] if target is not None else []), *features, *keys):
+    for name in names:
         if name not in known:
             raise ValueError(
                 f"there is no column {short(name)!r} in {source.path}. Its columns: {listed(source.names)}."
             )
+
+
+def need(source: Source, *names: str) -> None:
+    """Refuse a source that lacks columns that a model needs."""
+    known = set(source.names)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
+
+
+def _check_names(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:
+    """Refuse unknown names, and names that are given twice."""
+    for option, names in (("--features", features), ("--keys", keys)):
+        if len(set(names)) < len(names):
+            raise ValueError(f"{option} must name each column once, got {listed(names)}.")
+    refuse_unknown(source, *([target] if target is not None else []), *features, *keys)
 
 
 def _refuse_unread(source: Source, features: tuple[str, ...], kinds: dict[str, str], rules: Rules) -> None:
@@ -280,9 +293,7 @@ def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = 
     """Return the columns of a saved stream, with the keys of this source."""
     stored = stored_columns(stream)
     target, known = stored.target, set(source.names)
-    for name in (*stored.features, *([target] if target_needed else [])):
-        if name not in known:
-            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
+    need(source, *stored.features, *([str(target)] if target_needed else []))
     keys = tuple(name for name in source.names if name not in stored.numbers)
     return replace(stored, target=target if target in known else None, keys=keys)
 

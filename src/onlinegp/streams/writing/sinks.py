@@ -67,24 +67,6 @@ class Appended:
             self._file.close()
 
 
-class Memory:
-    """Keeps what is written in memory."""
-
-    length = 0
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def write(self, data: bytes) -> None:
-        self.data += data
-
-    def sync(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 def _shorter(path: str, wanted: int, found: int) -> str:
     return (
         f"the checkpoint needs {wanted} bytes of {path}, which has {found}. "
@@ -95,7 +77,7 @@ def _shorter(path: str, wanted: int, found: int) -> str:
 class CsvSink:
     """Writes keys, target and predictions as CSV; quotes a field only if necessary."""
 
-    def __init__(self, file: Appended | Memory, names: list[str]) -> None:
+    def __init__(self, file: Appended, names: list[str]) -> None:
         self.file = file
         if file.length == 0:
             file.write((",".join(_quoted(name) for name in names) + "\n").encode())
@@ -115,7 +97,7 @@ class CsvSink:
 class JsonSink(CsvSink):
     """Writes one JSON object per line; missing values are null."""
 
-    def __init__(self, file: Appended | Memory, names: list[str]) -> None:
+    def __init__(self, file: Appended, names: list[str]) -> None:
         self.file = file
         self._prefixes = [f"{', ' if i else '{'}{json.dumps(name)}: " for i, name in enumerate(names)]
 
