@@ -203,7 +203,7 @@ def _end() -> None:
 
 
 def _after_fork() -> None:
-    """Forget thread and child after a fork: they belong to the parent, and the child must end only with it."""
+    """After a fork, drop the thread and the worker: they belong to the parent, and the worker must end with it only."""
     global _queue, _lock, _child
     _queue, _lock, child, _child = SimpleQueue(), threading.Lock(), _child, None
     if child is not None:

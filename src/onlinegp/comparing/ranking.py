@@ -12,8 +12,10 @@ from onlinegp.streams.running.score import Curves
 
 @dataclass
 class Result:
-    """The result of one model: figures over the rows that it reached, curves, what stopped it early, if anything,
-    or what went wrong."""
+    """The result of one model: figures and curves over the rows that it reached.
+
+    `stopped` says what ended it early, and `wrong` what went wrong; they are empty otherwise.
+    """
 
     name: str
     figures: dict[str, Any] = field(default_factory=dict)

@@ -34,7 +34,7 @@ def compiled(learner: Learner) -> Learner:
 
 
 def leaf(engine: str, learner: Any) -> Any:
-    """Return a readable learner that has a `leaf_plan`, or its compiled twin, by the engine's name."""
+    """Return the learner that an engine runs: this readable learner with a `leaf_plan`, or its compiled twin."""
     return by_engine(engine, lambda: Compiled(learner), lambda: learner)
 
 

@@ -71,10 +71,11 @@ def run_keyed(
     target : str
         The column of y.
     model : estimator
-        The model that every key starts with. A stream that is started again from its checkpoint must use the same.
+        The model that every key starts with. A stream that continues from a checkpoint must use the same model.
     late : {"refuse", "drop"}
-        What to do with a row that is not newer than the last of its key that was learned: end the query with an error,
-        before anything of the batch is kept, or not learn it. Such a row is in the output, with nulls, and marked.
+        What to do with a late row, which is not newer than the last learned row of its key. "refuse" ends the query
+        with an error and keeps nothing of the batch. "drop" does not learn the row; the output marks it and has nulls
+        in place of its prediction.
     level : float
         The probability that y is between `lower` and `upper`.
 

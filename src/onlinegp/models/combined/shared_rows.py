@@ -80,7 +80,7 @@ def check_shared(shared: Mapping[str, str], values: Values) -> None:
     for name, source in shared.items():
         mine, theirs = _inside(values[f"{name}."]), _inside(values[f"{source}."])
         if not all(np.array_equal(mine[one], theirs[one]) for one in SharedRows.fields):
-            raise ValueError(f"{name} must hold the rows of {source}, with which it shares them, got others.")
+            raise ValueError(f"{name} must hold the same rows as {source}, because both share them, got other rows.")
 
 
 def _inside(values: Values) -> Values:
