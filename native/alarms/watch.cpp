@@ -1,5 +1,4 @@
 #include "alarms/watch.hpp"
-#include <functional>
 #include "alarms/predictors.hpp"
 #include "alarms/tails.hpp"
 
@@ -179,25 +178,26 @@ class Watch {
 
     void judge(const double* x, Out& out) {
         double evidence[MOST_STATISTICS] = {};
-        double pooled[MOST_STATISTICS] = {};
+        double four[5] = {};  // the largest, and room for one more
+        int leading = 0;
         const bool helps = s.far_error < c.helps * s.score_spread;
         for (int k = 0; k < statistics_; k++) {
             if (!ready(k) || (seasonal(k) && !helps)) continue;
             if (k == STUCK && s.unit == 0) continue;  // what never changed is not stuck
             evidence[k] = tails_[size_t(k)].evidence(x[k], c.nearly);
             if (FAMILY[k] < 0) continue;
-            pooled[k] = evidence[k];
+            if (evidence[k] > four[0]) leading = k;
+            four[4] = evidence[k];
+            for (int at = 4; at > 0 && four[at - 1] < four[at]; at--) std::swap(four[at - 1], four[at]);
             out.families[FAMILY[k]] = std::max(out.families[FAMILY[k]], evidence[k]);
         }
-        int leading = int(std::max_element(pooled, pooled + statistics_) - pooled);
-        std::partial_sort(pooled, pooled + 4, pooled + statistics_, std::greater<double>());
         double best = 0;
-        if (pooled[0] > 0) {
+        if (four[0] > 0) {
             const double age = double(std::max<int64_t>(s.known, 1)) / c.young;
             const double young = std::log10(1.0 + 1.0 / (age * age * age));
             const double offset = c.offset - (sudden(leading) ? 0.0 : c.lasting);
-            const double total = pooled[0] + pooled[1] + pooled[2] + pooled[3];
-            best = std::max(offset - young + (1.0 - c.pooled) * pooled[0] + c.pooled * total / 4.0, 0.0);
+            const double total = four[0] + four[1] + four[2] + four[3];
+            best = std::max(offset - young + (1.0 - c.pooled) * four[0] + c.pooled * total / 4.0, 0.0);
         }
         for (const int k : {int(STUCK), int(MISSING)})
             if (evidence[k] - c.stuck_offset > best) {

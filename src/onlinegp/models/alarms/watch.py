@@ -120,14 +120,16 @@ class Watch(WithFields):
     def rows(self) -> int:
         return int(self.counts[0])
 
-    def add(self, y: Array, v: Array, *, restart: bool = False) -> Array:
-        """Take rows, NaN where one is missing; return what `constants.COLUMNS` names for each, (n, columns).
-
-        `restart` starts the predictors from scratch before, on the recent rows.
-        """
-        due = self._rows_before_a_look(y)
-        out = self._judged(y[:due], v[:due], restart)
-        return out if due == len(y) else np.concatenate([out, self.add(y[due:], v[due:], restart=self._look())])
+    def add(self, y: Array, v: Array) -> Array:
+        """Take rows, NaN where one is missing; return what `constants.COLUMNS` names for each, (n, columns)."""
+        out = np.zeros((len(y), len(COLUMNS)))
+        start, restart = 0, False
+        while start < len(y):
+            end = start + self._rows_before_a_look(y[start:])
+            self._judge(y[start:end], v[start:end], out[start:end], restart)
+            restart = end < len(y) and self._look()
+            start = end
+        return out
 
     def _rows_before_a_look(self, y: Array) -> int:
         """Return the number of rows before a season and a scale are looked for; it is before a row with a value."""
@@ -136,8 +138,9 @@ class Watch(WithFields):
         known = np.flatnonzero(~np.isnan(y[at:]))
         return at + int(known[0]) if len(known) else len(y)
 
-    def _judged(self, y: Array, v: Array, restart: bool) -> Array:
-        shift, out = self.numbers[N["shift"]], np.zeros((len(y), len(COLUMNS)))
+    def _judge(self, y: Array, v: Array, out: Array, restart: bool) -> None:
+        """Fill in what is returned of rows. `restart` starts the predictors from scratch before, on the recent rows."""
+        shift = self.numbers[N["shift"]]
         y = np.ascontiguousarray(to_scale(y, shift), dtype=np.float64)
         v = np.ascontiguousarray(v, dtype=np.float64) if self.scores else y
         if self.native:
@@ -150,8 +153,8 @@ class Watch(WithFields):
             for i in range(len(y)):
                 engine.row(float(y[i]), float(v[i]), out[i])
             engine.store()
-        out[:, EXPECTED] = from_scale(out[:, EXPECTED], shift)
-        return out
+        if shift > 0.0:
+            out[:, EXPECTED] = from_scale(out[:, EXPECTED], shift)
 
     def _look(self) -> bool:
         """Look for a scale and a season. Return whether there is a new season."""
@@ -176,7 +179,7 @@ class Watch(WithFields):
         before = counts[kept]
         numbers[:], counts[:], self.sizes[:], self.laws[:] = 0.0, 0, 0, 0.0
         numbers[N["shift"]], counts[kept[:2]] = shift, before[:2]
-        self._judged(past, past, False)
+        self._judge(past, past, np.zeros((len(past), len(COLUMNS))), False)
         counts[kept], self.usual[:] = before, LARGEST
 
     def _past(self) -> Array:
