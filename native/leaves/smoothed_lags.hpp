@@ -268,7 +268,7 @@ class SmoothedLags final : public Fixed {
         if (time_column_ >= 0)
             last_ = seen_ ? std::max(last_, x[time_column_]) : x[time_column_];  // time never decreases
         const int64_t count = position_ - earliest_;
-        if (learns && (count % 256 == 0 || (count >= 8 && (count & (count - 1)) == 0)))
+        if (learns && (count % 128 == 0 || (count >= 8 && (count & (count - 1)) == 0)))
             for (int64_t o = 0; o < p; o++) choose(o, room);
     }
     void add(int64_t o, const double* row, double value) {

@@ -27,7 +27,7 @@ FAST, SLOW, SECOND, DEVIATION = (
 LEVEL, SLOW_LEVEL, CHANGE = 0.3, 0.1, 0.1  # rates of the levels and of the change, without a season
 TIGHTNESS = (10.0, 100.0, 1000.0)  # of the prior, times the mean square error of its forecaster
 CLIP = 4.0  # robust deviations to which a row is clipped
-CHOICES, CHOICE = (8, 16, 32, 64, 128), 256  # rows after which the prior is chosen, and between later choices
+CHOICES, CHOICE = (8, 16, 32, 64), 128  # rows after which the prior is chosen, and between later choices
 BELIEVED = 3  # this many clipped rows in succession are a change
 FARTHEST = 15.0  # where iterated forecasts end, in standard deviations of y
 MOST_STEPS = 10_000  # ahead
@@ -46,7 +46,7 @@ class SmoothedLags(OnlineRegressor):
 
     The coefficients shrink to those of a simple forecaster, such as "as before" or "as a season ago": a = a_0 +
     (G + A_0)^-1 b, where the sums G and b fade and A_0 does not. Which forecaster, and how tightly, the evidence
-    decides, after 8, 16, ..., 128 rows and then after every 256. A row farther than 4 robust deviations from its
+    decides, after 8, 16, 32 and 64 rows and then after every 128. A row farther than 4 robust deviations from its
     prediction is clipped; the third such row in succession is learned as it is.
 
     It expects y around 0 with a spread of about 1: use ``SmoothedLags(...).scaled()`` for other units.
