@@ -13,6 +13,7 @@ from models import stream
 from onlinegp.engine import available
 from onlinegp.engine.compiled import compiled
 from onlinegp.kernels import RBF
+from onlinegp.models.combined import scaled
 
 
 def model(**params):
@@ -170,6 +171,23 @@ def test_the_compiled_twin_learns_the_same_scales_to_the_bit(name, rows, outputs
                 same(value, contents[field], err_msg=field)
                 np.testing.assert_array_equal(value, rowwise.dump()[field], err_msg=field)
             loaded.load(contents)
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+def test_the_readable_learner_learns_the_scales_from_many_rows(monkeypatch):
+    """The twin cannot be interrupted while it learns the first rows again."""
+    X, y = stream(60)
+    outer = ogp.Scaled(INSIDE["mixture"], rows=20)
+    twin = compiled(outer.start(2, 1))
+    expected, _ = twin.run(X, y[:, None])
+    monkeypatch.setattr(scaled, "MAX_TWIN_ROWS", 19)
+    learner = compiled(outer.start(2, 1))
+    assert twin.atomic
+    assert not learner.atomic
+    found = [learner.run(X[i : i + 15], y[i : i + 15, None])[0] for i in range(0, 60, 15)]
+    np.testing.assert_allclose(np.concatenate([one.mean for one in found]), expected.mean, rtol=1e-9)
+    assert learner.atomic
+    assert learner.dump()["model.seen"] == twin.dump()["model.seen"] == 60
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer, points
 
 MIN_SCALE_ROWS = 5  # rows before the scales are first estimated
+MAX_TWIN_ROWS = 10_000  # that the compiled twin learns again: meanwhile, a call cannot be interrupted
 
 
 @parameters
@@ -194,6 +195,8 @@ class ScaledLearner(OuterLearner):
 
     def _twin_learns_scales(self) -> bool:
         """Whether all learners inside are compiled from their first row, so that the twin can start them again."""
+        if self.rows > MAX_TWIN_ROWS:
+            return False
         inside = (one for one in nodes(self.inner) if not isinstance(one, ScaledLearner))
         return not any(hasattr(one, "steady_after") or getattr(one, "detector", None) is not None for one in inside)
 
