@@ -87,7 +87,9 @@ class Maker {
         if (kind == "lagged")
             return sized<Lagged>(d, std::move(one), plan.vector("lags"), plan.vector("sizes"),
                                  int64_t(plan.number("horizon")));
-        if (kind == "robust") return sized<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"));
+        if (kind == "robust")
+            return sized<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"),
+                                 int64_t(plan.number("rows")));
         if (kind == "calibrated") return sized<Calibrated>(d, std::move(one), scale_rule(plan));
         if (kind == "heavy tailed")
             return sized<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan), weights_rule(plan));

@@ -8,8 +8,8 @@ namespace onlinegp {
 // inside.
 class Robust final : public Outer {
   public:
-    Robust(int d, Owned inside, double bound, double reject)
-        : Outer(d, std::move(inside), {}), bound_(bound), reject_(reject) {}
+    Robust(int d, Owned inside, double bound, double reject, int64_t rows)
+        : Outer(d, std::move(inside), {}), bound_(bound), reject_(reject), rows_(rows) {}
 
     void learn_next(const double* x, const double* y, Workspace& w) override {
         inner->learn_next(x, believed(0, y, w), w);
@@ -31,7 +31,11 @@ class Robust final : public Outer {
     void update(int64_t, const double*, Workspace&) override {}
 
     // mean + clip(y - mean, -bound std, bound std), and only a share of it if the deviation exceeds reject std
-    const double* believed(int64_t i, const double* y, Workspace& w) const {
+    const double* believed(int64_t i, const double* y, Workspace& w) {
+        if (rows_ > 0) {
+            rows_ -= 1;
+            return y;
+        }
         Vector& target = slot(w).targets;
         target.resize(size_t(p));
         for (int o = 0; o < p; o++) {
@@ -49,6 +53,7 @@ class Robust final : public Outer {
     }
 
     const double bound_, reject_;
+    int64_t rows_;  // that are still learned in full
 };
 
 }  // namespace onlinegp

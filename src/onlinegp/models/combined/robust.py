@@ -115,9 +115,7 @@ class RobustLearner(OuterLearner):
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return skip(self.inner, X, Y)
 
-    def steady_after(self, Y: Array | None) -> int:
-        """Return the number of rows that are still learned in full. The compiled twin runs after them."""
-        return max(0, self.rows - self.seen)
-
     def plan(self) -> Plan | None:
-        return around("robust", self, {"bound": self.bound, "reject": self.reject}, {}, {"model": self.inner})
+        left = max(0, self.rows - self.seen)  # rows that are still learned in full
+        numbers = {"bound": self.bound, "reject": self.reject, "rows": float(left)}
+        return around("robust", self, numbers, {}, {"model": self.inner})
