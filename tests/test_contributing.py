@@ -43,6 +43,9 @@ def same(one, other, X):
 def test_there_are_three():
     assert len(BLOCKS) == 3
     assert skeletons.ErrorKLMS().recipe().dictionary == skeletons.LargeErrors(0.1)
+    facts = skeletons.ErrorKLMS.facts
+    assert (facts.cost, facts.memory) == ("O(m) per sample", "O(m d)")
+    assert (facts.variance, facts.citation) == ("1 / step everywhere, as for KLMS", 'Author, "Title", journal, year.')
 
 
 @each
