@@ -53,7 +53,7 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
     """
     if is_records(X):
         return _records(X, expected, owner)
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "toarray"):  # a sparse matrix may be a dict, too
         raise TypeError(
             "X must have rows, got a dict. If it is one row, pass [X], or use predict_one and learn_one. "
             "If it holds columns, pass a data frame."

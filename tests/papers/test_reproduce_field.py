@@ -149,7 +149,7 @@ def test_levels_and_bands():
     assert curves.banded(runs)["mean"] == pytest.approx([0.0, 6.0206, 3.0103])
     assert curves.banded(runs)["low"][0] == curves.banded(runs)["high"][0] == 0.0
     assert curves.level(runs, slice(1, 3)) == {"error": 4.771, "+-": pytest.approx(3.596, abs=0.001)}
-    assert curves.better(runs, 2.0 * runs, slice(0, 3)) == pytest.approx((-3.0103,) * 3, abs=1e-4)
+    assert curves.better(runs, 2.0 * runs, slice(0, 3)) == [-3.01] * 3
     assert curves.banded(runs[:1])["mean"] == curves.banded(runs[:1])["high"]
 
 

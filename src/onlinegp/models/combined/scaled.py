@@ -17,6 +17,7 @@ from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
+from onlinegp.models.combined.robust import RobustLearner
 from onlinegp.models.combined.standardize import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
@@ -181,13 +182,15 @@ class ScaledLearner(OuterLearner):
     def plan(self) -> Plan | None:
         numbers: dict[str, Any] = {"limit": LIMIT, "rows": float(self.rows)}
         numbers |= {"x_given": float(self._x_given), "y_given": float(self._y_given)}
-        again = self.inner.seen and not self._fixed()  # then the twin has to know how a new learner starts
-        numbers["fresh"] = snapshot(self._change(self._start())) if again else ()
+        numbers["fresh"] = ()
         fields: dict[str, Any] = {"varies": self._varies, "x": self._X, "y": self._Y}
         for name, units in (("x", self._x), ("y", self._y)):
             fields |= {f"{name}_center": units.center, f"{name}_scale": units.scale}
         fields["fixed"] = np.array([float(self._fixed())])
-        return around("scaled", self, numbers, fields, {"model": self.inner})
+        plan = around("scaled", self, numbers, fields, {"model": self.inner})
+        if plan is not None and self.inner.seen and not self._fixed() and self._twin_learns_scales():
+            numbers["fresh"] = snapshot(self._change(self._start()))  # the twin has to know how a new learner starts
+        return plan
 
     def steady_after(self) -> int:
         """Return the number of rows until the compiled twin can run; zero if it can."""
@@ -197,8 +200,9 @@ class ScaledLearner(OuterLearner):
         """Whether all learners inside are compiled from their first row, so that the twin can start them again."""
         if self.rows > MAX_TWIN_ROWS:
             return False
-        inside = (one for one in nodes(self.inner) if not isinstance(one, ScaledLearner))
-        return not any(hasattr(one, "steady_after") or getattr(one, "detector", None) is not None for one in inside)
+        inside = [one for one in nodes(self.inner) if not isinstance(one, ScaledLearner)]
+        rare = any(hasattr(one, "steady_after") or getattr(one, "detector", None) is not None for one in inside)
+        return not rare and not any(isinstance(one, RobustLearner) and one.rows for one in inside)
 
     def counted(self) -> None:
         """Set how many rows the learners inside have learned in the twin: all, or none before the first scale."""

@@ -228,7 +228,8 @@ def choose_columns(
     copied = {name for name in source.names if source.is_key(name) or source.is_empty(name)}
     if target is None:
         asked = {*(features or ()), *(keys or ())}
-        candidates = [name for name in numbers if name not in asked | copied]
+        free = [name for name in numbers if name not in asked and not source.is_key(name)]
+        candidates = [name for name in free if name not in copied] or free
         if not candidates:
             raise BadData(
                 f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}. "
