@@ -133,7 +133,7 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
 [[noreturn]] static void raise_with_learned(const FleetEngine& fleet, size_t n) {
     nb::python_error error;
     auto learned = fresh<bool>({n});
-    const long long count = fleet.learned(learned.data());
+    const long long count = fleet.learned(learned.data(), int64_t(n));
     const std::string note = std::to_string(count) + " of " + std::to_string(n) +
                              " events were learned: those where the attribute `learned` of this exception is True.";
     try {

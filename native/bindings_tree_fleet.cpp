@@ -87,7 +87,7 @@ static void work(Trees& trees, const Indices& who, const Matrix& X, const double
         }
     }
     signals.raise();
-    if (memory) return;
+    if (memory) return trees.fleet.forget();
     PyErr_SetString(PyExc_MemoryError, "there is no memory for more. Use a budget, or fewer models.");
     throw nb::python_error();
 }
@@ -118,10 +118,11 @@ static nb::tuple predict_events(Trees& trees, Indices who, Matrix X, int threads
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch);
 }
 
-// Which of the n events of the last call were learned
+// Which of the n events of a call that failed were learned; none if it failed before it began
 static nb::ndarray<nb::numpy, bool> learned(Trees& trees, size_t n) {
     auto rows = fresh<bool>({n});
-    trees.fleet.learned(rows.data());
+    trees.fleet.learned(rows.data(), int64_t(n));
+    trees.fleet.forget();
     return rows;
 }
 

@@ -122,12 +122,14 @@ class Rounds {
             in_parallel(workers, workers, part, [] {});
         } while (!finished() && !interrupted());
     }
+    void forget() { shares_.clear(); }
     // Free memory that only the next call needs
     void spare() { std::vector<Event>().swap(sorted_); }
 
-    // The rows that the last call processed, and their number
-    int64_t learned(bool* rows) const {
+    // The rows that the last call processed, and their number. A call with another number of rows never began.
+    int64_t learned(bool* rows, int64_t n) const {
         int64_t count = 0;
+        if (n != int64_t(events_.size())) return count;
         for (const Share& share : shares_)
             for (const Event* event = share.begin; event < share.next; event++, count++) rows[event->row] = true;
         return count;
@@ -195,7 +197,7 @@ class FleetEngine {
         rounds_.go(n, who, models_->count(), threads, employ, some, interrupted);
     }
     void spare() { rounds_.spare(); }
-    int64_t learned(bool* rows) const { return rounds_.learned(rows); }
+    int64_t learned(bool* rows, int64_t n) const { return rounds_.learned(rows, n); }
 
   private:
     Rounds rounds_;
