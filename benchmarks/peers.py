@@ -249,15 +249,17 @@ PAGE = """# How it compares
 
 After this page you know how onlinegp compares with other libraries, including where it is worse. `benchmarks/peers.py
 --page` writes it in one run, and you can run it again. Everything has its default parameters. Every model predicts a
-row before it learns it. Batch models are fitted again each time the number of rows has doubled. Units come from the
-first {first} rows, which are not scored. Each stream has at most {rows:,} rows.
+row before it learns it. Batch models are fitted again each time the number of rows has doubled. The data are
+standardized with the mean and standard deviation of the first {first} rows, which are not scored. Each stream has at
+most {rows:,} rows.
 Libraries: {versions}.
 
-Error is the root mean squared error over the spread of y: 1 is as good as the mean. Log density counts mean and spread,
-larger is better; both it and the coverage of the 95% intervals are those of the distribution that a model predicts,
-which is normal for other libraries. A dash means that the model predicts no spread. Bold is the best of a column. The
-time is CPU time on a busy server, to predict and learn a row, all fits included. `Auto` and `Tuned` spend most of it on
-tuning in the first rows, so that longer streams cost less per row.
+Error is the root mean squared error divided by the standard deviation of y: always predicting the mean gives 1. Log
+density scores the mean and the spread together; larger is better. Both it and the coverage of the 95% intervals are
+those of the distribution that a model predicts, which is normal for other libraries. A dash means that the model
+predicts no spread. Bold is the best of a column. The time is CPU time on a busy server, to predict and learn a row, all
+fits included. `Auto` and `Tuned` spend most of it on tuning in the first rows, so that longer streams cost less per
+row.
 
 """
 

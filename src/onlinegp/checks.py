@@ -144,7 +144,7 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
     if array.ndim != 1:
         raise ValueError(
             f"{name} must be one sample, of shape (features,), got {array.shape}. "
-            f"Pass one row, such as {name}[0], or use partial_fit and predict, which take many."
+            f"Pass one row, such as {name}[0], or use partial_fit and predict, which take several samples."
         )
     if array.size == 0:
         raise ValueError(f"{name} must have at least one feature, got an empty array.")

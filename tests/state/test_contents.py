@@ -167,5 +167,5 @@ def test_a_learner_without_fields_takes_part_with_its_own_dump_and_load():
 
 
 def test_a_class_that_declares_nothing_says_what_to_do():
-    with pytest.raises(TypeError, match="WithFields must declare its fields, or have dump and load of its own"):
+    with pytest.raises(TypeError, match="WithFields must declare its fields or define its own dump and load"):
         WithFields().dump()

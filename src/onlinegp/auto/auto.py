@@ -22,7 +22,7 @@ class Auto(SelfTuning):
 
     The first rows are predicted by the mean and spread of the rows before them, then by members that need no tuning.
     After `earliest` rows, a background process tunes kernels and noise. The tuned model learns all rows so far and
-    replaces the first one. This is repeated each time the number of rows has doubled, until it reaches `rows`. The last
+    replaces the first one. This is repeated each time the number of rows has doubled, up to `rows` rows. The last
     tuning is the most thorough and takes seconds for a thousand rows. After it, a row takes about a hundred
     microseconds.
 
@@ -33,7 +33,7 @@ class Auto(SelfTuning):
     (:class:`LinearRLS`); the last value (:class:`Persistence`); and two with short memories, a KRLST that forgets and a
     GP on the last 150 rows. The tails of each member are fitted to its errors (:class:`HeavyTailed`).
 
-    Targets that are not negative and skewed are predicted on the scale of a root or a logarithm where that makes the
+    Skewed targets without negative values are predicted on the scale of a root or a logarithm where that makes the
     observed values more likely; all predictions are in the units of the data. See
     :class:`~onlinegp.models.combined.Transformed`.
 
@@ -61,7 +61,7 @@ class Auto(SelfTuning):
         as many. If it is not ready by then, the stream waits, so results depend on the data alone. With zero the stream
         waits for each tuning, and all of them are thorough.
     members : sequence of str
-        The members of the mixture: some of "residual", "local", "residual-linear", "residual-other", "krlst", "linear",
+        The members of the mixture: any of "residual", "local", "residual-linear", "residual-other", "krlst", "linear",
         "persistence", "krlst-recent", "local-recent" and "fresh". The last two
         follow changes. Of the first three, those with a much less likely kernel are left out.
     kernel : Kernel, optional
@@ -84,8 +84,8 @@ class Auto(SelfTuning):
     weights_ : dict
         The weight of each member in the next prediction, by name.
     members_ : list of Member
-        What is mixed: name, weight, error (its usual standard deviation, in standard deviations of the target), behind
-        (nats per row by which it is behind the best one recently), cost, and the model.
+        The members of the mixture. Each has a name, weight, error (its usual standard deviation, in standard deviations
+        of the target), behind (by how many nats per row its recent log density is below the best), cost and model.
     changes_ : list of (int, str)
         The changes that were detected: the row where each began, and what changed, "relation", "inputs" or "target".
 

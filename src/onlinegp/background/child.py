@@ -1,6 +1,6 @@
 """The child process that tunes in the background: it reads functions from stdin and writes their results to stdout.
 
-It ends with its parent, which closes stdin.
+It exits when its parent does, because that closes stdin.
 """
 
 from __future__ import annotations

@@ -111,24 +111,25 @@ def likely_kernels(
 ) -> list[Hyperparameters]:
     """Return the best kernel and noise of each family for the data, the most likely first.
 
-    They maximize the posterior density under weak priors, from several starts: short and long, noisy and smooth. The
-    function is assumed not to change.
+    The search maximizes the posterior density under weak priors. It starts from several points: short and long length
+    scales, noisy and smooth. The function to be learned is assumed not to change over time.
 
     Parameters
     ----------
     X, y : array-likes of shape (n, d) and (n,)
         In standard units: each column and the target centered and scaled.
     families : sequence of Family
-        A family with a linear term starts from the result without it alone, if that family comes earlier.
+        If a family with a linear term comes after the same family without it, its search starts only from the result
+        of that family.
     rows : int
         If there are more rows, they are thinned evenly: a step of the search costs rows^3.
     seconds : float
-        The search ends after about this time, with the best result so far. Without a limit it gives the same bytes
-        each time.
+        The search ends after about this time, with the best result so far. Without a limit, the result is the same
+        in every run, to the last bit.
     jobs : int or Executor, optional
-        The number of families to search in parallel, over joblib; None for one per core. The result is the same.
+        The number of families to search in parallel, with joblib; None for one per core. It does not affect the result.
     progress : callable
-        Called from time to time with the share of finished work, in (0, 1]; only at the end with several jobs.
+        Called from time to time with the share of finished work, in (0, 1]. With several jobs, called only at the end.
     seed : int, numpy Generator or None
         The seed for the rows of the first stage.
 

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses abbreviations. With `main_options`, --help shows these, and --help-all shows everything.
+    """An argument parser that refuses abbreviated options.
 
-    `short_epilog` stands below the short help.
+    If there are `main_options`, --help shows only these, with `short_epilog` below them; --help-all shows everything.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -46,8 +46,7 @@ def readable(learner: Any) -> Any:
 def snapshot(learner: Any) -> Array:
     """Return the contents of a learner with a compiled twin as numbers, in the order of the twin."""
     one = learner if isinstance(learner, Compiled) else CompiledTree(learner)
-    numbers: Array = one._working().snapshot()
-    return numbers
+    return one.snapshot()
 
 
 def outer(learner: Any) -> Any:

@@ -66,6 +66,11 @@ class Compiled:
         """Return the compiled learner."""
         return self._start() if self._core is None else self._core
 
+    def snapshot(self) -> Array:
+        """Return all contents as numbers, in the order of the compiled learner."""
+        numbers: Array = self._working().snapshot()
+        return numbers
+
     def _start(self) -> Any:
         """Make a compiled learner that continues from the loaded contents, or that has learned nothing."""
         twin = self.reference if self._loaded is None else self._loaded

@@ -57,8 +57,8 @@ def from_spec(spec: Any) -> Kernel:
         waiting.append(_kernel(part, waiting))
     if len(waiting) != 1:
         raise ValueError(
-            f"the parts of a kernel must end in one kernel, got {len(waiting)}. "
-            f"Sum and Product take the two before them, Scaled the one before it."
+            f"the parts of a kernel must combine into one kernel, got {len(waiting)}. "
+            f"Sum and Product combine the two kernels before them, Scaled scales the one before it."
         )
     return waiting[0]
 

@@ -122,7 +122,7 @@ def _learned(header: dict[str, Any], record: np.ndarray) -> Contents:
 def check_about(header: dict[str, Any], proven: int = 0) -> None:
     """Refuse a header whose entries about features, outputs and names are missing or make no sense.
 
-    `proven` is the number of values in the file. It bounds sizes that are unusually large.
+    `proven` is the number of values in the file. Unusually large sizes must not exceed it.
     """
     check_sizes(header, proven)
     names = header.get("names")

@@ -111,7 +111,7 @@ def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
     """Return the values of a learner's fields, or raise a ValueError that names the invalid one.
 
     A compiled learner has the fields of its readable twin, `reference`. A learner without fields checks its contents
-    itself, in `load`. `path` is added before names in messages.
+    itself, in `load`. In messages, `path` is put before the names.
     """
     owner = getattr(learner, "reference", learner)
     fields = getattr(owner, "fields", None)
@@ -147,7 +147,7 @@ def _assign(learner: Any, values: Values) -> None:
 
 def _fields(learner: WithFields) -> Fields:
     if not learner.fields:
-        raise TypeError(f"{type(learner).__name__} must declare its fields, or have dump and load of its own.")
+        raise TypeError(f"{type(learner).__name__} must declare its fields or define its own dump and load.")
     return learner.fields
 
 

@@ -215,7 +215,7 @@ def _text(entry: Entry, raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise ModelFileError(f"{entry.name} is not a text in UTF-8. {RESTORE}") from None
+        raise ModelFileError(f"{entry.name} is not valid UTF-8 text. {RESTORE}") from None
 
 
 def _not_finite(name: str) -> str:
@@ -241,7 +241,7 @@ def _entry(found: Any) -> Entry:
     """Return an entry of a schema that a file holds, or raise an error."""
     name, kind, *more = found
     if not isinstance(name, str) or kind not in ("integer", "number", *ARRAYS, *BYTES):
-        raise ValueError(f"{reprlib.repr(found)} is not an entry")
+        raise ValueError(f"{reprlib.repr(found)} is not an entry of a schema")
     if kind not in ARRAYS:
         if more:
             raise ValueError(f"{reprlib.repr(found)} has a shape")
@@ -279,7 +279,7 @@ class Described(NamedTuple):
         try:
             description, text = data[_DESCRIBED.size : middle].decode(), data[middle:end].decode()
         except UnicodeDecodeError:
-            raise ModelFileError(f"the description of a state is not a text in UTF-8. {RESTORE}") from None
+            raise ModelFileError(f"the description of a state is not valid UTF-8 text. {RESTORE}") from None
         schema = Schema.parse(text)
         if schema.foreign and not foreign:
             raise ModelFileError(f"a learner without fields cannot hold another one. {RESTORE}")

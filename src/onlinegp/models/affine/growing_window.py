@@ -66,10 +66,10 @@ class Ball:
 class RecentLearner(WindowLearner):
     """Make every sample a center, correct the weights of the rows in the window, and remove the oldest center.
 
-        weights <- keep weights,   weights of the window += Z,   Z by the `correction`
+        weights <- keep weights,   then weights of the window += Z
 
-    F, the predictions of the rows in the window, is updated: F <- keep F + K Z - k(X, c) w, if a center c of weight w
-    is removed.
+    The `correction` computes Z. F holds the predictions for the rows X in the window and is updated too:
+    F <- keep F + K Z. If a center c of weight w is removed, k(X, c) w is subtracted from F.
     """
 
     def __init__(

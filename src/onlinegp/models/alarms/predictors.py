@@ -53,9 +53,10 @@ class Predictor:
         self.w[0] = first
 
     def predict(self, recent: NDArray[np.float32], t: int, reach: int, level: float, spread: float) -> float:
-        """Return the prediction of row t, in spreads from the level; lags can reach back `reach` rows.
+        """Return the prediction of row t, as a distance from the level in units of the spread.
 
-        A lag beyond that is replaced by lag `spare`, or by the level if that is 0.
+        Only the last `reach` rows are known. A longer lag is replaced by the lag `spare`. If that is 0 or too long,
+        the level is used as the past value.
         """
         for j, lag in enumerate(self.lags):
             lag = lag if lag <= reach else self.spare

@@ -106,7 +106,9 @@ class QKLMSFBLearner(ExpansionLearner):
 class QKLMSFB(ExpansionRegressor):
     """Quantized KLMS with a fixed budget: the least significant center is removed.
 
-        significance_i = |alpha_i| sum_j lambda_j |k(c_i, c_j)|,   lambda_j the fading number of samples nearest to j
+        significance_i = |alpha_i| sum_j lambda_j |k(c_i, c_j)|
+
+    lambda_j is the number of samples that were quantized to center j; older samples count less.
 
     O(M) per sample with M the budget. The variance of y is that of KLMS, 1 / step everywhere.
 
@@ -129,7 +131,7 @@ class QKLMSFB(ExpansionRegressor):
     budget : int
         The number of centers.
     forgetting : float
-        The factor in (0, 1] by which the influence of earlier samples on the significance shrinks per sample.
+        The factor in (0, 1] by which lambda shrinks with each sample.
     engine : str
         See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 

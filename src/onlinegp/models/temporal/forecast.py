@@ -27,18 +27,18 @@ class Forecast(Predictions):
     """The distributions of the next values, known by quantiles at 11 levels.
 
     Between two levels, and beyond the outermost ones, the quantile is linear in the normal score of the probability. So
-    a normal distribution is reproduced exactly.
+    a normal distribution is represented exactly.
 
     Attributes
     ----------
     quantiles : (n, 11)
         At the levels .025, .1, .2, ..., .9, .975.
     dates : array of length n, optional
-        When the values are due, if the series had dates.
+        The dates of the values, if the series had dates.
     seasons : tuple of float
         The periods that were found, in rows.
     weights : dict
-        By family of members, its share in the forecast.
+        The share of each family of members in the forecast.
     """
 
     quantiles: Array

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -118,6 +118,10 @@ class Block(NamedTuple):
             h *= np.sin(angle) if self.sine else np.cos(angle)
         return h if self.column < 0 else h * x[self.column]
 
+    def replaced(self, **values: Any) -> Block:
+        """Return this part with other values."""
+        return self._replace(**values)
+
 
 def state_space(kernel: Kernel) -> tuple[Block, ...]:
     """Return the blocks whose sum is a Gaussian process over time with this kernel, or raise an error."""
@@ -144,9 +148,9 @@ def _blocks(variance: float, factors: list[Kernel]) -> Iterator[Block]:
     waves: list[Periodic | Season] = []
     for kernel in factors:
         if isinstance(kernel, Linear):
-            base = base._replace(variance=base.variance * _one(kernel, "variance"), power=base.power + 1)
+            base = base.replaced(variance=base.variance * _one(kernel, "variance"), power=base.power + 1)
         elif isinstance(kernel, Matern12):
-            base = base._replace(decay=base.decay + 1 / _one(kernel, "length_scale"))
+            base = base.replaced(decay=base.decay + 1 / _one(kernel, "length_scale"))
         elif isinstance(kernel, Periodic | Season) and not waves:
             waves = [kernel]
         elif isinstance(kernel, Matern32 | Matern52 | RandomWalk | LocalTrend) and base.kind == WALK and not base.drift:
@@ -160,20 +164,20 @@ def _blocks(variance: float, factors: list[Kernel]) -> Iterator[Block]:
     if base.decay and (base.kind == TREND or base.drift or any(isinstance(wave, Season) for wave in waves)):
         raise ValueError("a product of Matern12 and a kernel that drifts has no state space here. Use a sum of both.")
     if base.decay and base.kind == WALK:
-        base = base._replace(kind=MATERN12)
+        base = base.replaced(kind=MATERN12)
     yield from _through_waves(base, waves[0]) if waves else (base,)
 
 
 def _with_process(base: Block, kernel: Kernel) -> Block:
     if isinstance(kernel, RandomWalk):
-        return base._replace(drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
+        return base.replaced(drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
     if isinstance(kernel, LocalTrend):
         v = base.variance
-        base = base._replace(drift=v * kernel.drift, slope=v * kernel.slope, slope_drift=v * kernel.slope_drift)
-        return base._replace(kind=TREND, rate=kernel.damping, variance=v * kernel.variance)
+        base = base.replaced(drift=v * kernel.drift, slope=v * kernel.slope, slope_drift=v * kernel.slope_drift)
+        return base.replaced(kind=TREND, rate=kernel.damping, variance=v * kernel.variance)
     length = _one(kernel, "length_scale")
     kind, nu2 = (MATERN32, 3.0) if isinstance(kernel, Matern32) else (MATERN52, 5.0)
-    return base._replace(kind=kind, rate=np.sqrt(nu2) / length)
+    return base.replaced(kind=kind, rate=np.sqrt(nu2) / length)
 
 
 def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
@@ -184,14 +188,14 @@ def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
                 "Season drifts by itself, so it must be multiplied by Constant or Linear only. Use Periodic instead."
             )
         shares = [(j, j**-2.0) for j in range(1, kernel.harmonics + 1)]
-        base = base._replace(drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
+        base = base.replaced(drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
     else:
         shares = list(enumerate(harmonic_shares(_one(kernel, "length_scale"))))
     period = _one(kernel, "period")
     for j, share in shares:
-        own = base._replace(variance=share * base.variance, drift=share * base.drift)
-        own = own._replace(slope=share * base.slope, slope_drift=share * base.slope_drift)
-        yield from (own._replace(period=period, harmonic=j, sine=sine) for sine in (0, 1)) if j else (own,)
+        own = base.replaced(variance=share * base.variance, drift=share * base.drift)
+        own = own.replaced(slope=share * base.slope, slope_drift=share * base.slope_drift)
+        yield from (own.replaced(period=period, harmonic=j, sine=sine) for sine in (0, 1)) if j else (own,)
 
 
 def harmonic_shares(length_scale: float) -> list[float]:

@@ -34,8 +34,8 @@ FARTHEST = 4.0  # deviations of the prior
 STEP = 1e-6  # of differences, without compiled code
 ENOUGH = 1e-5  # of the objective: a smaller gain ends a fit
 PARAMETERS = ("variance", "rate", "drift", "slope_drift")  # of a block that depend on those of the process
-HARMONIC = Block._fields.index("harmonic")
-PLACES = VARIANCE, RATE, DRIFT, SLOPE_DRIFT = [Block._fields.index(name) for name in PARAMETERS]
+HARMONIC = list(Block.__annotations__).index("harmonic")
+PLACES = VARIANCE, RATE, DRIFT, SLOPE_DRIFT = [list(Block.__annotations__).index(name) for name in PARAMETERS]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Structure:
         """Return the readable learner, in units of the noise."""
         numbers = self.table(theta)[:, PLACES].tolist()
         blocks = [
-            block._replace(**dict(zip(PARAMETERS, own, strict=True)))
+            block.replaced(**dict(zip(PARAMETERS, own, strict=True)))
             for block, own in zip(self._template[0], numbers, strict=True)
         ]
         return TemporalLearner(1 + self.inputs, 1, tuple(blocks), 1.0, 0, self.robust)

@@ -129,7 +129,7 @@ class Lines:
         self._tail = self._tail + len(chunk) if first < 0 else len(chunk) - 1 - chunk.rfind(b"\n")
         if self._ended and not (self.pipe or self._raw.packed or self._failed) and self._raw.size < self.offset:
             raise OSError(
-                f"{self.path} became shorter while it was read, at byte {self.offset}. Restore it and resume."
+                f"{self.path} was truncated while it was being read, at byte {self.offset}. Restore it and resume."
             )
 
     def _end_line(self) -> None:
@@ -142,8 +142,9 @@ class Lines:
         self.skip(rest.find(b"\n") + 1)
 
     def _complete(self) -> tuple[int, int, bool]:
-        """Return bytes and lines of the next block, and whether its quotes are regular; 0 bytes if it is not complete.
+        """Return the number of bytes and of lines of the next block, and whether its quotes are regular.
 
+        The number of bytes is 0 if the block is not complete yet.
         A block has up to `rows` lines, or more if its last row spans several.
         """
         if self._ends == 0 or (self._ends < self.rows and not self._ended and not self.pipe):

@@ -12,7 +12,7 @@ from onlinegp.streams.reading.source import Columns, Source
 def unused(source: Source, columns: Columns, rules: Rules, *, chosen: tuple[str, ...] = (), lags: int = 0) -> str:
     """Return a message about the columns that are not inputs, or "" if there are none.
 
-    Columns that the user has `chosen` by name are left out, and so are numbers if lags are the inputs.
+    Columns that the user has `chosen` by name are left out, and so are columns of numbers if the inputs are lags.
     """
     taken = {columns.target, *columns.features, *chosen}
     groups: dict[str, list[str]] = {}

@@ -80,7 +80,7 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
 def _check(stream: dict[str, Any], model: OnlineRegressor) -> None:
     inputs, features = checked_columns(stream["columns"]), getattr(model, "n_features_in_", None)
     if features not in (None, inputs):
-        raise ValueError(f"columns must make the model's {features} inputs, got {inputs}.")
+        raise ValueError(f"columns must give {features} inputs, as the model has, got {inputs}.")
     if not isinstance(stream["level"], float) or not 0.0 < stream["level"] < 1.0:
         raise ValueError(f"level must be between 0 and 1, got {stream['level']!r}.")
     _object("settings", stream["settings"])

@@ -20,9 +20,9 @@ def silent(text: str) -> None:
 
 
 class Encoder:
-    """Turns the features of a block into the inputs of a model; plain numbers stay as they are.
+    """Turn the features of a block into the inputs of a model; plain numbers stay as they are.
 
-    `plan` is None for plain numbers, and before the first rows.
+    `plan` is None if all features are plain numbers, and until the first rows have been read.
     """
 
     def __init__(self, columns: Columns, rules: Rules = NUMBERS_ONLY, say: Callable[[str], None] = silent) -> None:

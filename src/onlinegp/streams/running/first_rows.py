@@ -111,8 +111,8 @@ def with_lags(
 ) -> tuple[Array, Array]:
     """Return inputs (with lags) and targets of the rows that have both; `keys` identifies the series of each row.
 
-    The lags of a row are past values of its own key; missing values become the mean of all. Rows with too few past
-    values are left out.
+    The lags of a row are past targets of its own key. A missing past target is replaced by the mean of all known
+    targets. Rows with too few past rows are left out.
     """
     known = ~np.isnan(y)
     if not lags:

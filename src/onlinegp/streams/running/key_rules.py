@@ -54,13 +54,13 @@ Newer = Callable[[list[Key], list[Any]], NDArray[np.bool_]]  # which rows are ne
 
 @dataclass
 class KeyRules:
-    """The columns of key and order, and the rules for their values.
+    """The columns that hold the key and the order of a row, and the rules for their values.
 
     Parameters
     ----------
     source : Source
     by, order : str, str or None
-        The columns of the key and of the order of the rows of a key. Both are copied to the output.
+        The column of the key, and the column by which the rows of a key are ordered. Both are copied to the output.
     late : {"stop", "drop"}
         What to do with a row that is not newer than the last row of its key. Dropped rows go to the rejects.
     key_type : type, optional

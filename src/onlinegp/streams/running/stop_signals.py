@@ -16,7 +16,7 @@ ALARMS = hasattr(signal, "setitimer")
 def importing(frame: FrameType | None) -> bool:
     """Return whether a module is being imported.
 
-    During an import, libraries may catch every exception, and the signal would be lost.
+    During an import, libraries may catch every exception, including the one that a signal raises.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
