@@ -89,7 +89,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn one or more rows, in order. Invalid input is refused before any row is learned."""
         with self._lock:
-            learner, X, Y = self._ready(X, y)
+            learner, X, Y = self.rows_to_learn(X, y)
             before = learner.seen
             try:
                 for part in blocks(len(X), type(self).__name__):
@@ -128,7 +128,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         """Predict each row of X, then learn it with its y, and return the predictions. See `onlinegp.run`."""
         origin, late = frames.origin(X), checked_delay(self, delay)
         with self._lock:
-            learner, X, Y = self._ready(X, y)
+            learner, X, Y = self.rows_to_learn(X, y)
             before = learner.seen
             try:
                 if late:
@@ -162,7 +162,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         with self._lock:
             if self._learner is None:  # no past values yet
                 return self.predict_distribution(X)
-            predictions = skip(self._learner, self.checked_X(X)) if y is None else skip(*self._ready(X, y))
+            predictions = skip(self._learner, self.checked_X(X)) if y is None else skip(*self.rows_to_learn(X, y))
             return self._checked_predictions(predictions)
 
     def begin_series(self) -> Self:
@@ -376,7 +376,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         own |= {"_learner": learner, "_health": health, "_single": single, "_recent": None, "n_features_in_": features}
         self.__dict__ = own | {"_learned_with": parameters}
 
-    def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
+    def rows_to_learn(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
         """Return the learner and the checked rows, X (n, d) and Y (n, p). Start a stream if there is none."""
         X, y, names = self.checked_Xy(X, y)
         if self._learner is None:

@@ -33,6 +33,7 @@ FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of mode
         "learned_with",
         "learner",
         "recipe",
+        "rows_to_learn",
         "shared",
     ),
     *("start", "unfitted"),

@@ -151,7 +151,7 @@ def test_times_beyond_all_numbers_break_down_by_name(kernel, engine):
         (RBF(), "Use Matern52 for RBF"),
         (Matern32(1.0) * Matern52(1.0), "at most one of Matern32"),
         (Periodic(0.02, 12.0), "needs .* harmonics"),
-        (Matern12(1.0) * RandomWalk(), "no state space"),
+        (Matern12(1.0) * RandomWalk(), "is not supported"),
         (Matern32([1.0, 2.0]), "one number"),
     ],
 )

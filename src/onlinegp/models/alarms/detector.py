@@ -148,7 +148,7 @@ class Detector(OuterRegressor):
             raise ValueError("y must have all outputs of a row or none. Use one detector per output.")
         parts: list[Predictions] = []
         with self._lock:
-            learner, rows, Y = self._ready(X, np.where(gone, 0.0, target))  # type: ignore[arg-type]
+            learner, rows, Y = self.rows_to_learn(X, np.where(gone, 0.0, target))  # type: ignore[arg-type]
             for missing, some in groupby(range(len(Y)), lambda i: bool(gone[i].any())):
                 numbers = list(some)
                 part = slice(numbers[0], numbers[-1] + 1)
@@ -160,7 +160,7 @@ class Detector(OuterRegressor):
     def judge(self, X: ArrayLike, y: ArrayLike) -> Predictions:
         """Watch rows that the inner model must not learn, such as impossible values."""
         with self._lock:
-            learner, X, Y = self._ready(X, y)
+            learner, X, Y = self.rows_to_learn(X, y)
             judge = partial(learner.change, "judge") if isinstance(learner, Undo) else learner.judge  # type: ignore[attr-defined]
             return self._checked_predictions(judge(X, Y))
 

@@ -1,4 +1,4 @@
-"""Base class of the models with a learning rate that are not recipes, and what to do if one diverges."""
+"""Base class of the LMS models that are not recipes, with the checks of their parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onlinegp.models.rowwise import StepLearner
 REMEDY = "Lower the step (KLMS is stable below 2 / k(x, x)), and start again with fit."
 
 
-CHECKS: dict[str, Callable[..., float]] = {  # of the parameters that several of these models have
+CHECKS: dict[str, Callable[..., float]] = {  # parameter name: its check
     "step": positive,
     "coherence": fraction,
     "epsilon": positive,
@@ -33,14 +33,14 @@ CHECKS: dict[str, Callable[..., float]] = {  # of the parameters that several of
 
 
 def checked(model: OnlineRegressor, *names: str) -> dict[str, Any]:
-    """Return parameters of a model by name, or raise an error that names the invalid one."""
+    """Return the named parameters of a model. Raise an error that names the first invalid value."""
     return {name: CHECKS[name](**{name: getattr(model, name)}) for name in names}
 
 
 class ExpansionRegressor(OnlineRegressor):
-    """Base class of models with one kernel that are not recipes. Their learners have the expansion `f`.
+    """Base class of models with one kernel that are not recipes.
 
-    A subclass names its Python learner, and defines the rule that it follows.
+    A subclass sets `readable`, its Python learner, and defines `rule`. The learner keeps its kernel expansion in `f`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class ExpansionRegressor(OnlineRegressor):
     engine: str = "auto"
 
     def rule(self) -> dict[str, Any]:
-        """Return the parameters of the learner, or raise an error that names the invalid one."""
+        """Return the parameters of the learner. Raise an error that names the first invalid value."""
         raise TypeError(f"{type(self).__name__} must define rule().")
 
     def check(self) -> None:
@@ -85,7 +85,7 @@ class ExpansionRegressor(OnlineRegressor):
 
     @property
     def _readable(self) -> StepLearner:
-        """The Python learner, with everything that was learned."""
+        """The Python form of the learner, with everything that it has learned."""
         learner = readable(self._working)
         assert isinstance(learner, StepLearner)
         return learner

@@ -18,15 +18,15 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class BetaKLMS(RecipeRegressor):
-    """KLMS as an online GP that assumes the posterior covariance Sigma = K (beta K + I). It has no step to set.
+    """KLMS as an online GP with the posterior covariance Sigma = K (beta K + I). There is no step to choose.
 
         alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]        (paper, eq. 15)
 
     beta = 0 is KLMS with step 1 / (noise + k(x, x)). beta = 1 is close to KNLMS, and its variance grows with the data.
-    A negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and only if beta >= -1 /
-    lambda_max(K). "auto" sets beta = -1 / (largest kernel row sum + noise), which is provably safe and costs O(m) per
-    sample. With pruning, "auto" sets beta = 0: removing a center removes its own weight, but not the corrections that
-    it made to the other weights. With a negative beta these have the opposite sign, and add up.
+    With a negative beta the variance shrinks near data, as it should. Sigma is a valid covariance if and only if beta
+    >= -1 / lambda_max(K). "auto" sets beta = -1 / (largest kernel row sum + noise), which is provably safe and costs
+    O(m) per sample. With pruning, "auto" sets beta = 0: pruning removes the weight of a center, but not the corrections
+    that the center made to other weights. With a negative beta these corrections have the opposite sign and accumulate.
 
     Cost: O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it
     Memory: O(m d), grows, or as the dictionary or pruning bounds it
@@ -39,8 +39,8 @@ class BetaKLMS(RecipeRegressor):
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     beta : float or "auto"
-        The parameter of the posterior covariance. Below -1 / lambda_max(K), Sigma is not a covariance, and the variance
-        of f is cut off at zero. With pruning, use a value of at least zero.
+        The parameter of the posterior covariance. Below -1 / lambda_max(K), Sigma is not a covariance, and negative
+        variances of f are replaced by zero. With pruning, use a value of at least zero.
     noise : float
         The variance of the noise in y.
     dictionary : Dictionary, optional

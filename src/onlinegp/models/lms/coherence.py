@@ -8,7 +8,7 @@ from onlinegp.checks import Array
 
 
 def largest_coherence(k: Array, kxx: float, kcc: Array) -> float:
-    """Return the largest |k(x, c)| / sqrt(k(x, x) k(c, c)) over the centers c, or zero without centers; k, kcc (m,)."""
+    """Return the largest |k(x, c)| / sqrt(k(x, x) k(c, c)) over the centers c, or 0 if there are none. k, kcc: (m,)."""
     if len(k) == 0 or kxx <= 0.0:
         return 0.0
     squares = k * k

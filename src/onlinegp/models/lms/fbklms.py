@@ -21,7 +21,7 @@ from onlinegp.recipes.pruning import oldest_of_least, sizes
 
 
 class FBKLMSLearner(ExpansionLearner):
-    """Weights that move along the normalized kernel row, which includes x if x becomes a center."""
+    """Normalized LMS on the kernel row of x. The row includes k(x, x) if x becomes a center."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class FBKLMSLearner(ExpansionLearner):
                 self.f.remove(oldest_of_least(sizes(self.f.weights), np.arange(self.f.size)))
 
     def energy(self, k2: float, own: float) -> float:
-        """Return the divisor of the step; `own` is k(x, x) if x becomes a center, else zero."""
+        """Return epsilon + |k|^2, by which the step is divided. `own` is k(x, x) if x becomes a center, else zero."""
         return self.epsilon + k2 + own * own
 
 
@@ -70,7 +70,7 @@ class FBKLMS(ExpansionRegressor):
         alpha <- alpha + step e k / (epsilon + |k|^2),   k includes k(x, x) if x becomes a center
 
     Each sample changes all weights: this is KNLMS with a budget. O(M) per sample with M the budget. As for KNLMS, the
-    variance exceeds the prior's and grows with the data. Do not read it as confidence.
+    variance exceeds the prior variance and grows with the data. Do not use it as a measure of uncertainty.
 
     Use it if the memory is fixed and coherence alone would keep too many centers. If you can afford O(M^2),
     :class:`~onlinegp.kafbox.FBKRLS` and :class:`~onlinegp.KRLST` keep better centers.
@@ -87,9 +87,9 @@ class FBKLMS(ExpansionRegressor):
     step : float
         The learning rate, stable below 2.
     coherence : float
-        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+        In (0, 1]. A sample becomes a center if its coherence with each center is at most this value.
     budget : int
-        The number of centers; the center with the smallest weight is removed.
+        The largest number of centers. Beyond it, the center with the smallest weight is removed.
     epsilon : float
         Regularizes the normalization.
     engine : str
@@ -97,9 +97,9 @@ class FBKLMS(ExpansionRegressor):
 
     Notes
     -----
-    Differs from KAFBOX, whose threshold nu is 1 - coherence: a new center counts in the normalization, and there is an
-    epsilon. KAFBOX divides the weight of a new center by the |k|^2 of the other centers only, so a sample far from all
-    of them gets an unbounded weight, or 0 / 0.
+    Differs from KAFBOX, whose threshold nu is 1 - coherence: the normalization includes the new center and epsilon.
+    KAFBOX divides the weight of a new center by the |k|^2 of the other centers only, so that a sample far from all
+    other centers gets an unbounded weight, or 0 / 0.
 
     Examples
     --------

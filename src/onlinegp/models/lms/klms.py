@@ -22,11 +22,11 @@ class KLMS(RecipeRegressor):
 
         alpha <- [alpha; step e]                                                    (paper, eq. 9)
 
-    As an online GP it assumes that the posterior covariance stays the prior's, with noise = 1 / step - k(x, x). The
+    As an online GP, KLMS keeps the prior covariance as the posterior covariance, with noise = 1 / step - k(x, x). The
     variance of y is 1 / step everywhere and does not shrink.
 
-    Use it as the baseline of its family. Do not use it on a long stream without a dictionary or pruning, because each
-    sample then costs more than the one before, and do not use it for intervals.
+    Use it as the baseline of its family. Do not use it for intervals. On a long stream, use it with a dictionary or
+    pruning: otherwise the cost grows with each sample.
 
     Differs from KAFBOX: KAFBOX stops learning at M centers. Here the dictionary grows, or `pruning` removes a center
     for each new one.

@@ -1,4 +1,4 @@
-"""Kernel least mean squares with a coherence dictionary, whose centers are removed by an l1 penalty."""
+"""Kernel least mean squares with a coherence dictionary and an l1 penalty that removes centers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from onlinegp.state import learner
 
 
 class L1Learner(ExpansionLearner):
-    """alpha <- alpha + step e k, then |alpha_i| <- max(|alpha_i| - penalty, 0); centers of weight zero are removed.
+    """Least mean squares with an l1 penalty that removes centers of weight zero.
 
-    With epsilon, the penalty of each weight is divided by |alpha_i| + epsilon, so that large weights hardly shrink, and
-    the first center interpolates its sample.
+    First alpha <- alpha + step e k, then |alpha_i| <- max(|alpha_i| - penalty, 0). With epsilon, the penalty of each
+    weight is divided by |alpha_i| + epsilon, so that large weights hardly shrink, and the first center predicts its
+    sample exactly.
     """
 
     fields = {**ExpansionLearner.fields, "errors": learner()}
@@ -71,17 +72,17 @@ class L1Learner(ExpansionLearner):
         self.shrink(thresholds)
 
     def first_weight(self, y: Array, kxx: float) -> Array | float:
-        """Return the initial weight of the very first center."""
+        """Return the initial weight of the first center."""
         return 0.0 if self.epsilon is None or not kxx > 0.0 else y / kxx
 
     def thresholds(self) -> Array:
-        """Return the amount to subtract from each |weight|, (m, p), given the weights before the sample."""
+        """Return the amounts by which the absolute weights shrink, (m, p), computed before the weights change."""
         if self.epsilon is None:
             return np.full((self.f.size, self.outputs), self.penalty)
         return self.penalty / (np.abs(self.f.weights) + self.epsilon)
 
     def shrink(self, thresholds: Array) -> None:
-        """Move the weights towards zero by their thresholds, and remove centers of weight zero."""
+        """Reduce the absolute weights by `thresholds`, and remove the centers whose weight becomes zero."""
         alpha = self.f.weights
         alpha[:] = np.sign(alpha) * np.maximum(np.abs(alpha) - thresholds, 0.0)
         for j in np.flatnonzero(~alpha.any(axis=1))[::-1].tolist():
@@ -90,16 +91,16 @@ class L1Learner(ExpansionLearner):
 
 @parameters
 class KLMSCSL1(ExpansionRegressor):
-    """KLMS with a coherence dictionary and an l1 penalty, which removes the centers that do not matter.
+    """KLMS with a coherence dictionary and an l1 penalty that removes centers with small weights.
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty, 0)
 
-    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, because an l1 penalty does
-    not correspond to a Gaussian prior. The variance of y is the mean square of the errors of about the last 100 rows,
-    the same everywhere.
+    O(m) per sample; m is bounded on a bounded input domain. The algorithm defines no variance, because an l1 penalty
+    does not correspond to a Gaussian prior. The variance of y is the mean squared error of about the last 100 rows, the
+    same everywhere.
 
-    Use it if old centers must be removed because the function or the inputs change. Do not combine a coherence near one
-    with the usual step: the step is not normalized, so many close centers make it unstable. KNLMS normalizes it.
+    Use it if old centers must be removed because the function or the inputs change. With a coherence near one, use a
+    small step: the step is not normalized, so many close centers make the model unstable. KNLMS normalizes the step.
 
     Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
     Memory: O(m d), bounded by the coherence on a bounded input domain
@@ -111,12 +112,12 @@ class KLMSCSL1(ExpansionRegressor):
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     step : float
-        The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers: with more centers close to
-        a sample, it must be smaller.
+        The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers: the more centers are close
+        to a sample, the smaller the step must be.
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     penalty : float
-        The amount by which each weight shrinks per sample. With zero, no center is removed.
+        The amount by which each weight shrinks per sample. With a penalty of zero, no center is removed.
     engine : str
         See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
@@ -167,11 +168,10 @@ class KLMSCSAL1(ExpansionRegressor):
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i before| + epsilon), 0)
 
-    Like KLMSCSL1 it has no variance of its own: the variance of y is the mean square of the errors of about the last
-    100 rows, the same everywhere.
+    As for KLMSCSL1, the variance of y is the mean squared error of about the last 100 rows, the same everywhere.
 
-    Use it if the penalty of :class:`~onlinegp.kafbox.KLMSCSL1` shrinks large weights too much. As with KLMSCSL1, do not
-    combine a coherence near one with the usual step.
+    Use it if the penalty of :class:`~onlinegp.kafbox.KLMSCSL1` shrinks large weights too much. As for KLMSCSL1, use a
+    small step with a coherence near one.
 
     Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
     Memory: O(m d), bounded by the coherence on a bounded input domain

@@ -17,12 +17,13 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class KNLMS(RecipeRegressor):
-    """Kernel normalized LMS: each sample changes all weights, and coherent samples do not become centers.
+    """Kernel normalized LMS: each sample changes all weights. Samples coherent with a center do not become centers.
 
         alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. 10)
 
-    As an online GP it assumes Sigma = K K + K: its variance exceeds the prior's and grows with the data (the paper's
-    beta = 1). The step implies the variance of y, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
+    As an online GP, KNLMS has the posterior covariance Sigma = K K + K (beta = 1 in the paper): the variance exceeds
+    the prior variance and grows with the data. The variance of y is (epsilon + |k|^2 + k(x, x)^2) / step. Do not use it
+    as a measure of uncertainty.
 
     Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
     Memory: O(m d), bounded by the coherence on a bounded input domain

@@ -64,7 +64,7 @@ class MKNLMSLearner(MultikernelLearner):
                 f.append(x, one * amount, kcc=one)
 
     def is_new(self, rows: list[Array], kxx: list[float]) -> bool:
-        """Return whether x becomes a center: for no kernel may it be coherent with an existing center."""
+        """Return whether x becomes a center: its coherence with each center is small enough for all kernels."""
         return all(
             largest_coherence(k, one, f.numbers("kcc")) <= self.coherence
             for f, k, one in zip(self.fs, rows, kxx, strict=True)
@@ -73,15 +73,15 @@ class MKNLMSLearner(MultikernelLearner):
 
 @parameters
 class MKNLMS(MultikernelRegressor):
-    """Multikernel normalized LMS: several kernels with the same centers, whose weights are corrected together.
+    """Multikernel normalized LMS: several kernels on the same centers. Each sample corrects the weights of all kernels.
 
         alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2),   mean = sum_q k_q . alpha_q
 
-    O(Q m) per sample with Q kernels; m is bounded on a bounded input domain. With one kernel it is KNLMS. As for KNLMS,
-    the variance exceeds the prior's and grows with the data. Do not read it as confidence.
+    O(Q m) per sample with Q kernels; m is bounded on a bounded input domain. With one kernel this is KNLMS. As for
+    KNLMS, the variance exceeds the prior variance and grows with the data. Do not use it as a measure of uncertainty.
 
-    Use it if you do not know the length scale. Otherwise use KNLMS: each kernel costs as much as a KNLMS, and a few
-    hundred rows are enough to tune the length scale.
+    Use it if you do not know the length scale and cannot tune it. With a few hundred rows to tune on, use KNLMS: each
+    kernel of MKNLMS costs the same as one KNLMS.
 
     Cost: O(Q m) per sample with Q kernels; m is bounded by the coherence on a bounded input domain
     Memory: O(Q m d), bounded by the coherence on a bounded input domain

@@ -49,7 +49,7 @@ class MultikernelLearner(StepLearner):
 
 
 class MultikernelRegressor(OnlineRegressor):
-    """Base class of the models with several kernels. A subclass names its Python learner, and defines its rule.
+    """Base class of the models with several kernels. A subclass sets `readable`, its Python learner, and `rule`.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class MultikernelRegressor(OnlineRegressor):
     engine: str = "auto"
 
     def rule(self) -> dict[str, Any]:
-        """Return the parameters of the learner, or raise an error that names the invalid one."""
+        """Return the parameters of the learner. Raise an error that names the first invalid value."""
         raise TypeError(f"{type(self).__name__} must define rule().")
 
     def check(self) -> None:

@@ -20,7 +20,7 @@ from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Fields, array
 
-LOWEST = -700.0  # the smallest v relative to the largest: its share is 1e-304
+LOWEST = -700.0  # v stays within 700 of the largest v, so that no share is below 1e-304
 
 
 def shares(v: Array) -> Array:
@@ -30,7 +30,7 @@ def shares(v: Array) -> Array:
 
 
 def gradient(v: Array, parts: Array, y: Array) -> Array:
-    """Return the gradient of (y - sum_q psi_q parts_q)^2 with respect to v; y is (p,), the others (Q, p).
+    """Return the gradient of (y - sum_q psi_q parts_q)^2 with respect to v. y: (p,). v, parts: (Q, p).
 
     d psi_q / d v_r = psi_q ([q = r] - psi_r), so the gradient is -2 e psi_r (parts_r - mean)
     """
@@ -40,7 +40,7 @@ def gradient(v: Array, parts: Array, y: Array) -> Array:
 
 
 class MXKLMSLearner(MultikernelLearner):
-    """KLMS filters f_q, mean = sum_q psi_q f_q. Weights and shares follow the gradient of the squared error."""
+    """KLMS filters f_q with the mean sum_q psi_q f_q. Gradient steps on the squared error learn weights and shares."""
 
     def __init__(
         self, kernels: Sequence[Kernel], features: int, outputs: int, *, step: float, mixing_step: float
@@ -78,17 +78,17 @@ class MXKLMSLearner(MultikernelLearner):
 
 @parameters
 class MXKLMS(MultikernelRegressor):
-    """Mixture of KLMS: one filter per kernel, mixed by shares that are learned too.
+    """Mixture of KLMS filters with different kernels. The share of each filter is learned, too.
 
         mean = sum_q psi_q f_q,   psi = softmax(v)
         v <- v + 2 mixing_step e psi (f - mean),   alpha_q <- [alpha_q; step psi_q e]
 
-    O(Q m) per sample with Q kernels, and m grows by one per sample. As an online GP it is KLMS with the kernel sum_q
+    O(Q m) per sample with Q kernels, and m grows by one per sample. As an online GP this is KLMS with the kernel sum_q
     psi_q^2 k_q: the variance of y is 1 / step everywhere and does not shrink.
 
-    Use it to find the right kernel among several while learning. Do not use it on long streams, because its centers
-    grow without bound; :class:`~onlinegp.kafbox.MKNLMS` bounds them. Shares that reach 0 or 1 hardly change again, so
-    it follows changes poorly.
+    Use it to find the best of several kernels while learning. Do not use it on long streams, because the number of
+    centers grows without bound; :class:`~onlinegp.kafbox.MKNLMS` bounds it. Shares close to 0 or 1 hardly change, so
+    the model adapts slowly to changes.
 
     Cost: O(Q m) per sample with Q kernels, and m grows by one per sample
     Memory: O(Q m d), grows by one center per sample
@@ -100,16 +100,16 @@ class MXKLMS(MultikernelRegressor):
     kernels : sequence of Kernel, optional
         The covariance functions; RBF with the length scales 0.5, 1, 1.5 and 2 if None.
     step : float
-        The learning rate of the weights. Stable below 2 / k(x, x), for the largest of the kernels.
+        The learning rate of the weights. Stable below 2 / k(x, x), with the largest k(x, x) of all kernels.
     mixing_step : float
-        The learning rate of the shares; zero keeps them equal.
+        The learning rate of the shares. With zero, all shares stay equal.
     engine : str
         See :class:`~onlinegp.models.lms.multikernel.MultikernelRegressor`.
 
     Notes
     -----
-    Differs from KAFBOX: the gradient with respect to v contains psi (f - mean). KAFBOX uses psi (f + mean), whose steps
-    do not always lower the error.
+    Differs from KAFBOX: the gradient with respect to v contains psi (f - mean). KAFBOX uses psi (f + mean), which does
+    not always lower the error.
 
     Examples
     --------

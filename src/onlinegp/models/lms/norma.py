@@ -22,14 +22,13 @@ class NORMA(RecipeRegressor):
 
         alpha <- [(1 - step leak) alpha; step e]
 
-    The variance of y is that of KLMS, 1 / step everywhere.
+    The variance of y is 1 / step everywhere, as for KLMS.
 
-    Use it if only the last `budget` samples may count, at a cost of O(m). Do not combine a small leak with a small
-    budget: removing a center whose weight has not faded yet causes an error. Choose them such that
-    (1 - step leak)^budget is small.
+    Use it if only the last `budget` samples may count, at a cost of O(m). Choose leak and budget such that (1 - step
+    leak)^budget is small: otherwise centers are removed while their weights are still large, which causes errors.
 
-    Differs from KAFBOX: KAFBOX has a `tcoeff` for a decaying step, but never uses it. Here the step is constant, as a
-    function that changes requires.
+    Differs from KAFBOX: KAFBOX has a parameter `tcoeff` for a decaying step, but never uses it. Here the step is
+    constant, so that the model can follow changes.
 
     Cost: O(M) per sample with M the budget
     Memory: O(M d) with M the budget
@@ -43,9 +42,9 @@ class NORMA(RecipeRegressor):
     step : float
         The learning rate.
     leak : float
-        The ridge penalty; step times leak must be less than 1.
+        The ridge penalty. Step times leak must be less than 1.
     budget : int
-        The number of centers; the oldest is removed.
+        The largest number of centers. Beyond it, the oldest center is removed.
     engine, dtype : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 

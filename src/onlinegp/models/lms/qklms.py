@@ -19,11 +19,10 @@ from onlinegp.recipes.update import Recipe
 class QKLMS(RecipeRegressor):
     """Quantized KLMS: a sample within `radius` of a center corrects the weight of that center.
 
-    O(m) per sample; m is bounded by the number of balls of that radius that cover the inputs. The variance of y is that
-    of KLMS, 1 / step everywhere.
+    O(m) per sample; m is bounded by the number of balls of this radius that cover the inputs. The variance of y is 1 /
+    step everywhere, as for KLMS.
 
-    Use it if only the mean matters and a row may take about a microsecond. For intervals use
-    :class:`~onlinegp.KRLST`.
+    Use it if you need only the mean and have about a microsecond per row. For intervals use :class:`~onlinegp.KRLST`.
 
     Cost: O(m) per sample; m is bounded by the radius on a bounded input domain
     Memory: O(m d), bounded by the radius on a bounded input domain
@@ -37,7 +36,7 @@ class QKLMS(RecipeRegressor):
     step : float
         The learning rate. Stable below 2 / k(x, x).
     radius : float
-        The quantization radius, a Euclidean distance in the units of the inputs; zero merges only duplicates.
+        The quantization radius, a Euclidean distance in the units of the inputs. Zero merges only equal inputs.
     engine, dtype : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 

@@ -22,13 +22,12 @@ from onlinegp.recipes.pruning import oldest_of_least
 class QKLMSFBLearner(ExpansionLearner):
     """Quantized KLMS that keeps, for each center i, its influence and the density of the samples around it.
 
-    The influence lambda_i is the fading number of samples that were quantized to i, and
+    The influence lambda_i is the number of samples that were quantized to i, where older samples count less, and
 
         density_i = sum_j lambda_j |k(c_i, c_j)|,     significance_i = |alpha_i| density_i
 
-    The significance is, up to a factor, the integral of center i's part of f over a kernel density estimate of the
-    inputs. The paper's recursions of the significance follow from the recursions of the density used here, which need
-    no division.
+    The significance is, up to a factor, the integral of alpha_i k(c_i, x) over a kernel density estimate of the inputs.
+    The paper updates the significance. This code updates the density, which is equivalent and needs no division.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class QKLMSFBLearner(ExpansionLearner):
                 return
             if self.f.size == self.budget:
                 j = oldest_of_least(self.significance(), np.arange(self.f.size))
-                e = e + k[j] * self.f.weights[j]  # the error without j
+                e = e + k[j] * self.f.weights[j]  # the error of the prediction without center j
                 k = np.delete(k, j)
                 self.discard(j)
         self.admit(x, k, kxx, e)
@@ -81,7 +80,7 @@ class QKLMSFBLearner(ExpansionLearner):
         self.f.numbers("influence")[j] += 1.0
 
     def discard(self, j: int) -> None:
-        """Remove center j and its part of the other densities."""
+        """Remove center j, and subtract its contribution to the other densities."""
         k = self.f.at(self.f.center(j))[0]
         density = self.f.numbers("density")
         density -= self.f.numbers("influence")[j] * np.abs(k)
@@ -89,13 +88,13 @@ class QKLMSFBLearner(ExpansionLearner):
         self.f.remove(j)
 
     def admit(self, x: Array, k: Array, kxx: float, e: Array) -> None:
-        """Make x a center; k is its kernel row with the other centers."""
+        """Add x as a center. `k` is its kernel row with the other centers."""
         k = np.abs(k)
         self.count(k)
         self.f.append(x, self.step * e, influence=1.0, density=float(self.f.numbers("influence") @ k) + kxx)
 
     def count(self, k: Array) -> None:
-        """Let influences fade by one sample, and add the sample with kernel values |k| (m,) to the densities."""
+        """Fade influences and densities, then add |k| (m,), the kernel row of a sample, to the densities."""
         influence, density = self.f.numbers("influence"), self.f.numbers("density")
         influence *= self.forgetting
         density *= self.forgetting
@@ -110,10 +109,10 @@ class QKLMSFB(ExpansionRegressor):
 
     lambda_j is the number of samples that were quantized to center j; older samples count less.
 
-    O(M) per sample with M the budget. The variance of y is that of KLMS, 1 / step everywhere.
+    O(M) per sample with M the budget. The variance of y is 1 / step everywhere, as for KLMS.
 
-    Use it if QKLMS would have too many centers, or if the inputs move over time. If the radius alone bounds the
-    centers, :class:`~onlinegp.QKLMS` is the same and simpler.
+    Use it if QKLMS would have too many centers, or if the inputs move over time. If the radius alone bounds the number
+    of centers, use :class:`~onlinegp.QKLMS`: it predicts the same and is simpler.
 
     Cost: O(M) per sample with M the budget
     Memory: O(M d) with M the budget
@@ -127,7 +126,7 @@ class QKLMSFB(ExpansionRegressor):
     step : float
         The learning rate. Stable below 2 / k(x, x).
     radius : float
-        The quantization radius, a Euclidean distance in the units of the inputs; zero merges only duplicates.
+        The quantization radius, a Euclidean distance in the units of the inputs. Zero merges only equal inputs.
     budget : int
         The number of centers.
     forgetting : float

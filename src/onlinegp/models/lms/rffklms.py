@@ -26,7 +26,7 @@ MOST_FEATURES = 1_000_000
 
 
 class RFFKLMSLearner(StepLearner):
-    """Weights of D cosines: z(x) = sqrt(2 variance / D) cos(W x + b), so that z(x)'z(x') is about k(x, x').
+    """Linear model of D features, z(x) = sqrt(2 variance / D) cos(W x + b), with z(x)'z(x') close to k(x, x').
 
     The learner stores the weights of cos(W x + b), which are sqrt(2 variance / D) times the weights of z.
     """
@@ -49,11 +49,11 @@ class RFFKLMSLearner(StepLearner):
         self.share = 2.0 * self.variance / basis
         self.variance_of_y = max(1.0 / step, self.variance)
 
-    # Created on first use, so that a file that merely claims many features allocates no memory
+    # Created on first use, so that a damaged file that claims many features does not allocate memory
 
     @cached_property
     def drawn(self) -> tuple[Array, Array]:
-        """W (D, d) and b (D,)."""
+        """The frequencies W (D, d) and the phases b (D,)."""
         return self.draw()
 
     @cached_property
@@ -61,7 +61,7 @@ class RFFKLMSLearner(StepLearner):
         return np.zeros((self.basis, self.outputs))
 
     def draw(self) -> tuple[Array, Array]:
-        """Draw the frequencies and phases with their own generator."""
+        """Draw the frequencies and phases from the seed."""
         rng = np.random.default_rng(self.seed)
         W = frequencies(self.shape, self.features, self.basis, rng)
         return W, rng.uniform(0.0, 2.0 * np.pi, self.basis)
@@ -97,7 +97,7 @@ class RFFKLMS(OnlineRegressor):
 
     O(D d) per sample, independent of the number of samples. The variance of y is that of KLMS, 1 / step everywhere.
 
-    Use it if cost and memory must not depend on the data. Many inputs or short length scales need many cosines.
+    Use it if cost and memory must not depend on the data. With many inputs or a short length scale, use many cosines.
     :class:`~onlinegp.RandomFeatureGP` learns faster from the same features, at O(D^2), and has a variance.
 
     Cost: O(D d) per sample with D cosines
@@ -112,7 +112,7 @@ class RFFKLMS(OnlineRegressor):
     step : float
         The learning rate. Stable below 1 / k(x, x), and on average below 2 / k(x, x).
     basis : int
-        The number D of cosines. The error of the kernel's values decreases with its square root.
+        The number D of cosines. The error of the approximated kernel decreases with the square root of D.
     seed : int
         The seed of the frequencies and phases.
     engine : {"auto", "native", "python"}
@@ -120,9 +120,9 @@ class RFFKLMS(OnlineRegressor):
 
     Notes
     -----
-    Differs from KAFBOX: 2 / D instead of 1 / D makes the features match the kernel, so that KAFBOX's step is twice
-    this step. The frequencies are orthogonal to each other (:mod:`onlinegp.models.features.random_basis`) and have
-    their own generator, while KAFBOX seeds the global one.
+    Differs from KAFBOX: 2 / D instead of 1 / D makes the features match the kernel. The same model needs twice the step
+    in KAFBOX. The frequencies are orthogonal to each other (:mod:`onlinegp.models.features.random_basis`) and come from
+    a random generator of the model, while KAFBOX seeds the global generator.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class RFFKLMS(OnlineRegressor):
         return leaf(self.engine, RFFKLMSLearner(kernel, features, outputs, **rule))
 
     def rule(self) -> dict[str, Any]:
-        """Return the parameters of the learner, or raise an error that names the invalid one."""
+        """Return the parameters of the learner. Raise an error that names the first invalid value."""
         if count("300 is a usual choice.", basis=self.basis) > MOST_FEATURES:
             raise ValueError(f"basis must be at most {MOST_FEATURES}, got {self.basis}. 300 is a usual choice.")
         return {"step": positive(step=self.step), "basis": int(self.basis), "seed": seed_of(seed=self.seed)}

@@ -1,8 +1,9 @@
-"""Weights and intervals from past forecasts: the share of each member, and a correction of its quantiles.
+"""Combine forecasts: weight each member by its past errors, and correct the quantiles of the combination.
 
-If the past has room for nu forecasts, one after the other, members of a family get the weights (mean pinball
-loss)^(-2 nu), and families (mean pinball loss)^(-nu). So a short series averages, and a long one chooses the best. Then
-the quantiles are stretched around the median.
+Let nu be the number of forecasts, one after the other, that fit into the past. Each member gets the weight (mean
+pinball loss)^(-2 nu) within its family, and each family gets (mean pinball loss)^(-nu). So on a short series all
+members count about the same, and on a long series the best member decides. Then the quantiles are stretched around
+the median.
 """
 
 from __future__ import annotations
@@ -12,46 +13,46 @@ import numpy as np
 from onlinegp.checks import Array
 
 LEVELS = np.array([0.025, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.975])
-# ndtri(LEVELS), written out: scipy would take longer to import than a short forecast takes
+# ndtri(LEVELS) as constants, because importing scipy takes longer than a short forecast
 ABOVE = np.array([0.2533471031357997, 0.5244005127080407, 0.8416212335729142, 1.2815515655446004, 1.959963984540054])
 SCORES = np.concatenate([-ABOVE[::-1], [0.0], ABOVE])
 MEDIAN = len(LEVELS) // 2
 MOST_ORIGINS = 40
-FEWEST_BEFORE = 12  # rows before the first origin
-MEAN_ABSOLUTE = 0.798  # of a standard normal
-FARTHEST = 6.0  # deviations at which a past error is cut
-CAUTION = 2.0  # forecasts' worth of rows by which factors are shrunk
+FEWEST_BEFORE = 12  # minimum number of rows before the first origin
+MEAN_ABSOLUTE = 0.798  # mean absolute value of a standard normal variable
+FARTHEST = 6.0  # past errors are clipped to this number of standard deviations
+CAUTION = 2.0  # stretch factors shrink towards 1 by nu / (nu + CAUTION)
 LARGEST_FACTOR = 1.5
-ENDS = 1.05  # factor of the outermost quantiles, because the parameters were fitted to the past rows
+ENDS = 1.05  # extra factor of the outermost quantiles: the parameters were fitted to the rows that check them
 
 
 def origin_gap(n: int, h: int) -> int:
-    """Return the rows between two origins of past forecasts."""
+    """Return the number of rows between two origins of past forecasts."""
     gap = max(1, round(min(n / 2, 8 * h) / MOST_ORIGINS))
-    return gap - (gap > 2 and gap % 2 == 0)  # an odd number meets all phases
+    return gap - (gap > 2 and gap % 2 == 0)  # an odd gap visits all phases of an even season
 
 
 def past_origins(n: int, h: int) -> Array:
-    """Return the origins of past forecasts of h steps, as numbers of rows; the last one is n."""
+    """Return the origins of past forecasts of h steps. An origin is the number of rows before it; the last is n."""
     before = np.arange(n - 1, max(FEWEST_BEFORE, n // 4) - 1, -origin_gap(n, h))[:MOST_ORIGINS][::-1]
     return np.append(before, n).astype(np.int64)
 
 
 def truth(y: Array, origins: Array, h: int) -> Array:
-    """Return the values that followed each origin except the last, (origins - 1, h); NaN where they are not known."""
+    """Return the h values after each origin except the last, (origins - 1, h). Unknown values are NaN."""
     padded = np.append(y, np.full(h, np.nan))
     return padded[origins[:-1, None] + np.arange(h)]
 
 
 def combine(families: list[list[Array]], y: Array, origins: Array, h: int) -> tuple[Array, Array]:
-    """Return the quantiles (levels, h) of the last origin, and the weights of the families.
+    """Return the combined quantiles of the last forecast, (levels, h), and the weights of the families.
 
-    A family is a list of members; each holds the quantiles of its forecasts, (levels, origins, h).
+    A family is a list of members. A member is the quantiles of its forecasts, (levels, origins, h).
     """
     T = truth(y, origins, h)
     nu = (origins[-1] - origins[0]) / h
     known = np.isfinite(T)
-    if not known.any():  # nothing followed: all count the same
+    if not known.any():  # no past forecast can be checked: equal weights
         plain = np.mean([np.mean([member[:, -1] for member in members], axis=0) for members in families], axis=0)
         return plain, np.full(len(families), 1 / len(families))
     quantiles, weights = _average([_average(members, T, known, 2 * nu)[0] for members in families], T, known, nu)
@@ -59,7 +60,7 @@ def combine(families: list[list[Array]], y: Array, origins: Array, h: int) -> tu
 
 
 def pinball(y: Array, quantiles: Array) -> Array:
-    """Return the mean quantile loss over all levels; quantiles are (levels, ...)."""
+    """Return the quantile loss, averaged over all levels. quantiles: (levels, ...)."""
     levels = LEVELS.reshape(-1, *[1] * np.ndim(y))
     return np.maximum(levels * (y - quantiles), (levels - 1) * (y - quantiles)).mean(axis=0)
 
@@ -73,7 +74,7 @@ def _average(members: list[Array], T: Array, known: Array, power: float) -> tupl
 
 
 def _calibrated(q: Array, T: Array, known: Array, nu: float) -> Array:
-    """Stretch quantiles by past errors over predicted deviations: by their mean, or root mean square at the ends."""
+    """Stretch the quantiles by the ratio of past errors to predicted deviations: its mean, or RMS for both ends."""
     median = q[MEDIAN, :-1]
     e = (T - median)[known]
     stretch = np.ones(len(LEVELS))

@@ -1,4 +1,4 @@
-"""A forecast: quantiles of every step ahead, and paths through them."""
+"""A forecast: quantiles for every step ahead, and sampled paths."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from onlinegp.predictions.samples import Samples
 from onlinegp.predictions.student import HALF_LOG_2PI
 
 GRID = (np.arange(400) + 0.5) / 400  # probabilities at which moments are computed
-SHOWN_STEPS = 8  # in a notebook
-THINNEST = 1e-12  # of the slope of the quantiles, as a share of their size
+SHOWN_STEPS = 8  # rows of the table in a notebook
+MIN_SLOPE = 1e-12  # smallest slope of the quantile function, relative to the largest quantile
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast(Predictions):
-    """The distributions of the next values, known by quantiles at 11 levels.
+    """The distributions of the next values, given by quantiles at 11 levels.
 
-    Between two levels, and beyond the outermost ones, the quantile is linear in the normal score of the probability. So
-    a normal distribution is represented exactly.
+    Between two levels, and outside them, the quantile is linear in the normal score ``ndtri(probability)``. So a normal
+    distribution is represented exactly.
 
     Attributes
     ----------
     quantiles : (n, 11)
-        At the levels .025, .1, .2, ..., .9, .975.
+        The quantiles of each step at the levels .025, .1, .2, ..., .9, .975.
     dates : array of length n, optional
         The dates of the values, if the series had dates.
     seasons : tuple of float
@@ -66,7 +66,7 @@ class Forecast(Predictions):
         return np.stack([self._at(z) for z in ndtri(GRID)], axis=1)
 
     def _at(self, z: Any) -> Array:
-        """Return the quantiles of a normal score, a number or one for each row."""
+        """Return the quantile of each row at the normal score z, which is one number or one per row."""
         z = np.broadcast_to(z, len(self.quantiles))
         i = np.clip(np.searchsorted(SCORES, z) - 1, 0, len(SCORES) - 2)
         rows = np.arange(len(z))
@@ -79,10 +79,10 @@ class Forecast(Predictions):
         return self._at(float(ndtri(probability(p=p))))
 
     def _scores(self, y: ArrayLike) -> tuple[Array, Array]:
-        """Return the normal scores of values, and the derivative of y with respect to them."""
+        """Return the normal scores of the values y, and the derivative of y with respect to the score."""
         y = np.broadcast_to(self._values(y), self.shape)
         slopes = np.diff(self.quantiles, axis=1) / np.diff(SCORES)
-        slopes = np.maximum(slopes, THINNEST * np.abs(self.quantiles).max(axis=1, keepdims=True) + 1e-300)
+        slopes = np.maximum(slopes, MIN_SLOPE * np.abs(self.quantiles).max(axis=1, keepdims=True) + 1e-300)
         i = np.clip((self.quantiles <= y[:, None]).sum(axis=1) - 1, 0, len(SCORES) - 2)
         rows = np.arange(len(y))
         return SCORES[i] + (y - self.quantiles[rows, i]) / slopes[rows, i], slopes[rows, i]
@@ -106,16 +106,16 @@ class Forecast(Predictions):
         return replace(self, quantiles=center[..., None] + scale[..., None] * self.quantiles)
 
     def paths(self, n: int = 1000, seed: int | np.random.Generator | None = 0) -> Samples:
-        """Return possible futures, `values` (steps, n), for questions about several steps together.
+        """Sample n possible futures, `values` (steps, n), for questions about several steps together.
 
-        Each step has the distribution of the forecast. The dependence between steps is that of the Gaussian process
-        over time with the best past forecasts: if the level is off, it stays off, so that a sum has an honest interval.
+        Each step has the distribution of the forecast. Steps are correlated as in the Gaussian process with the
+        best past forecasts: a path that starts high stays high, so that sums of steps have honest intervals.
 
         Examples
         --------
         >>> import numpy as np, onlinegp as ogp
         >>> ahead = ogp.Forecaster().fit(np.random.default_rng(0).normal(size=100).cumsum()).forecast(10)
-        >>> total = ahead.paths().values.sum(axis=0)  # of all ten steps
+        >>> total = ahead.paths().values.sum(axis=0)  # the sum of all ten steps
         >>> low, high = np.quantile(total, [0.025, 0.975])
         """
         rng, n = np.random.default_rng(seed), count(n=n)
@@ -123,10 +123,9 @@ class Forecast(Predictions):
         return Samples(np.stack([self._at(column) for column in z.T], axis=1))
 
     def to_frame(self, level: float = 0.95, *, kind: str = "pandas") -> Any:
-        """Return a data frame, a row for each step: mean, median, std, lower and upper of the interval.
+        """Return a data frame with a row for each step: mean, median, std, and the interval as lower and upper.
 
-        `kind` is "pandas", where the dates or steps are the index, "polars" or "pyarrow", where they are the first
-        column.
+        `kind` is "pandas", "polars" or "pyarrow". Dates or steps are the index in pandas, else the first column.
         """
         lower, upper = self.interval(level)
         name = "step" if self.dates is None else "date"

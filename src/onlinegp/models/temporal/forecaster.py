@@ -1,4 +1,4 @@
-"""Forecast a series without settings: seasons, members, weights and intervals come from the data."""
+"""Forecast a series without settings. Seasons, models, their weights and the intervals come from the data."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from onlinegp.predictions.samples import Samples
 from onlinegp.trace import Trace
 
 MAX_STEPS = 100_000
-ALONE: Any = object()  # in place of y: the first argument is the series
+ALONE: Any = object()  # default of y: the first argument is the series, and there are no inputs
 
 
 @parameters
 class Forecaster(OnlineRegressor):
-    """Forecasts of a series with nothing to set.
+    """Forecast a series without choosing any settings.
 
-    It finds seasons (:func:`onlinegp.seasons.find_seasons`), then fits three families of members, each to y and, if no
-    value is negative, to its logarithm: Gaussian processes over time with a trend, a short memory and drifting seasons;
-    the same with a constant slope; and regressions on smoothed lags with three memories. Forecasts from 40 past rows
-    are compared with the values that followed. Members that did better get more weight, and the quantiles are stretched
-    by their past errors. On a short series all members count about the same; on a long one the best count most.
+    The model finds seasons (:func:`onlinegp.seasons.find_seasons`), then fits three families of members: Gaussian
+    processes over time with a trend, a short memory and drifting seasons; the same with a constant slope; and
+    regressions on smoothed lags with three memories. Each member is fitted to y and, if no value is negative, also to
+    log y. Forecasts from 40 past rows are compared with the values that followed. Members with smaller errors get
+    more weight, and these errors also correct the quantiles. On a short series all members count about the same; on a
+    long series the best members count most.
 
-    A stream is learned row by row: `learn_one(y)` stores the row. Members are fitted again each time the number of rows
-    has doubled, later every 3,000 rows, in the background, and are used a sixteenth of these rows later; between fits
-    they learn each row. ``forecast(steps, refit=False)`` uses them and keeps its past forecasts, so that it takes a few
-    milliseconds. `run` and `predict` predict the next row by a mixture of the members, weighted by recent densities.
-    Their fits are quick ones, with fewer members. Missing values are NaN in y. Inputs that are
-    known ahead, such as holidays, are columns of X, and act linearly.
+    On a stream, `learn_one(y)` stores the row. Members are fitted again in the background each time the number of rows
+    has doubled, later every 3,000 rows. The new fit is used after 1/16 more rows; between fits, members learn each row.
+    ``forecast(steps, refit=False)`` uses the current fit and takes a few milliseconds. `run` and `predict` predict the
+    next row by a mixture of fewer members that are quicker to fit, weighted by their recent log densities. Missing
+    values are NaN in y. Inputs that are known ahead, such as holidays, are columns of X with linear effects.
 
-    With ``model=Lagged(...)`` forecasts are sampled paths of your own model. Their spread is corrected by past
-    forecasts.
+    With ``model=Lagged(...)`` forecasts are sampled paths of your own model, with their spread corrected by the errors
+    of past forecasts.
 
     Use it for series of at least 12 values. For thousands of related series, a global model is better.
 
@@ -56,11 +56,11 @@ class Forecaster(OnlineRegressor):
     Parameters
     ----------
     model : Lagged, optional
-        A model with lags to iterate in place of the members.
+        Your own model with lags. It predicts step by step and replaces all members.
     seasons : "auto" or tuple of float
-        Periods in rows, at most two; ``()`` for none.
+        Season lengths in rows, at most two. Use ``()`` for none.
     steps : int
-        With `model`, how many rows ahead its forecasts are checked.
+        With `model`: check forecasts this number of rows ahead.
 
     Examples
     --------
@@ -109,12 +109,12 @@ class Forecaster(OnlineRegressor):
             if self.seasons != "auto":
                 raise ValueError(f'seasons must be "auto" or periods in rows such as (24, 168), got {self.seasons!r}.')
             return None
-        seasons = tuple(float(positive("It is a number of rows.", season=season)) for season in self.seasons)
+        seasons = tuple(float(positive("A season is a number of rows.", season=season)) for season in self.seasons)
         if len(seasons) > 2 or any(s < 2 for s in seasons) or (len(seasons) == 2 and not seasons[1] > seasons[0]):
             raise ValueError(f"seasons must be at most two periods of 2 rows or more, in order, got {seasons}.")
         return seasons
 
-    # A series may come alone, with NaN where a value is missing
+    # The series y may be the only argument. Missing values are NaN
 
     def fit(self, X: Any, y: Any = ALONE) -> Self:
         """Forget everything, then learn a series: ``fit(y)``, or ``fit(X, y)`` with inputs. NaN is a missing value."""
@@ -135,7 +135,7 @@ class Forecaster(OnlineRegressor):
         if np.ndim(y) != 1 or not np.isnan(y).any():
             return super().partial_fit(X, y)
         missing = np.isnan(y)
-        if self._learner is None:  # a series begins with its first value
+        if self._learner is None:  # skip missing values at the start
             return self if missing.all() else self.fit(X, y)
         for part in _runs(missing):
             rows: Any = None if X is None else _rows(X, part)
@@ -168,24 +168,24 @@ class Forecaster(OnlineRegressor):
         paths: int = 1000,
         seed: int | np.random.Generator | None = 0,
     ) -> Predictions:
-        """Predict the next values; nothing is learned.
+        """Predict the next values without learning.
 
         Parameters
         ----------
         steps : int
-            How many rows ahead.
+            The number of rows to predict.
         X : array-like of shape (steps, d), optional
-            The inputs of these rows, for a model that learned with inputs.
+            The future inputs, if the model was fitted with inputs.
         refit : bool
-            Whether to fit the parameters to all rows, which takes nearly all of the time. Otherwise the parameters and
-            the past forecasts are those of the last fit, which used at least half of the rows.
+            Whether to fit the parameters to all rows first, which takes most of the time. If False, use the last fit,
+            which saw at least half of the rows.
         paths, seed :
-            With `model`, the number of sampled paths, and their seed. Else see :meth:`Forecast.paths`.
+            With `model`: the number of sampled paths, and their seed. Without, see :meth:`Forecast.paths`.
 
         Returns
         -------
         Forecast
-            Quantiles, mean, intervals, `paths()`, `to_frame()`, `plot()`. `Samples`, with `model`.
+            Quantiles, mean, intervals, `paths()`, `to_frame()`, `plot()`. With `model`: `Samples`.
         """
         if count(steps=steps) > MAX_STEPS:
             raise ValueError(f"steps must be at most {MAX_STEPS}, got {steps}.")
@@ -207,18 +207,18 @@ class Forecaster(OnlineRegressor):
             )
         checked = self.checked_X(np.empty((steps, 0)) if X is None else X)
         if len(checked) != steps:
-            raise ValueError(f"X must have a row for each of the {steps} steps, got {len(checked)}.")
+            raise ValueError(f"X must have one row for each of the {steps} steps, got {len(checked)} rows.")
         return checked
 
     def backtest(self, steps: int, origins: int = 5) -> Backtest:
-        """Forecast the last rows again, as if they were not known, and compare.
+        """Forecast the last part of the series from the rows before it, and score these forecasts.
 
         Parameters
         ----------
         steps : int
-            How many rows ahead.
+            The number of rows per forecast.
         origins : int
-            How many forecasts: each begins `steps` rows before the next one; the last ends with the series.
+            The number of forecasts. They follow each other without gaps, and the last forecast ends with the series.
         """
         steps, origins = count(steps=steps), count(origins=origins)
         with self._lock:
@@ -242,11 +242,12 @@ class Forecaster(OnlineRegressor):
 
 @dataclass(frozen=True)
 class Backtest:
-    """Scores of past forecasts. Errors are relative to those of "as a season ago" on the earlier rows.
+    """Scores of past forecasts, relative to the mean error of repeating the last season on the earlier rows.
 
     Attributes
     ----------
-    results : a dictionary for each origin: row, mase, sql (quantile loss), coverage of the 95% intervals
+    results : a dictionary for each origin: row, mase (absolute error), sql (quantile loss), coverage of the 95%
+    intervals
     """
 
     steps: int
@@ -276,14 +277,14 @@ def _scored(before: Array, actual: Array, ahead: Forecast) -> dict[str, float]:
 
 
 def _series(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return inputs and values, if X is the series itself without inputs."""
+    """Return inputs and values. If y is ALONE, X is the series, and there are no inputs."""
     X, y = (None, X) if y is ALONE else (X, y)
     if y is None or np.iscomplexobj(y):
-        return X, y  # which is refused
+        return X, y  # the base class raises the error
     try:
         return X, np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"y must hold numbers: {error}. Of a data frame, pass one column, such as df['y'].") from None
+        raise type(error)(f"y must hold numbers: {error}. Pass one column of a data frame, such as df['y'].") from None
 
 
 def _rows(X: Any, part: slice) -> Any:
@@ -291,7 +292,7 @@ def _rows(X: Any, part: slice) -> Any:
 
 
 def _runs(missing: Array) -> list[slice]:
-    """Return the runs of equal flags."""
+    """Return a slice for each run of equal flags."""
     ends = np.flatnonzero(np.diff(missing.astype(np.int8))) + 1
     edges = [0, *ends.tolist(), len(missing)]
     return [slice(a, b) for a, b in pairwise(edges)]

@@ -1,4 +1,4 @@
-"""The members of a forecast: Gaussian processes over time and regressions on smoothed lags, on y and on log y."""
+"""The members of a forecast: Gaussian processes over time and regressions on smoothed lags, of y and of log y."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from onlinegp.native_module import available
 from onlinegp.processes import single_threaded_blas
 from onlinegp.seasons import find_seasons
 
-MIN_SHARE = 0.05  # of the deviation of changes, that the robust scale must have
+MIN_SHARE = 0.05  # smallest robust scale, relative to the standard deviation of the changes
 LARGEST_LOG = 700.0
-SHIFTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the median of positive values, in logarithms of series with zeros
-FEWEST_KNOWN = 8  # rows of a fit
-SMALLEST_RANGE = 1e-100  # of the values: the square of a share of it is not rounded to zero
+SHIFTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # candidates for `shift` if y has zeros, relative to the median positive value
+FEWEST_KNOWN = 8  # minimum number of known values for a fit
+SMALLEST_RANGE = 1e-100  # series with a smaller range count as constant, because squares would underflow
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a fit takes.
+    """How much work a fit may do.
 
     Attributes
     ----------
-    evaluations : of the likelihood of a Gaussian process, of y, then of log y, whose climb starts where that of y ended
-    rows : the last ones, which its likelihood uses
-    forgetting : of each regression on smoothed lags
+    evaluations : likelihood evaluations per Gaussian process, for y and for log y (which starts from the result for y)
+    rows : the number of last rows in the likelihood
+    forgetting : the forgetting factor of each regression on smoothed lags
     """
 
     evaluations: tuple[int, int]
@@ -45,15 +45,15 @@ FULL, QUICK = Effort((25, 12), 1500, (0.99, 0.997, 1.0)), Effort((8, 2), 350, (0
 
 @dataclass
 class Member:
-    """A learner of f, which is y or log(y + shift), in units of its own.
+    """A learner of f = y or f = log(y + shift), with the scales from y to the values that it learns.
 
     Attributes
     ----------
-    learner : its inputs are the time and, unless `weights` is given, the other inputs
-    center, scale : it learns (f - center) / scale
-    spread : the factor of its standard deviations, in units of f
-    shift : None for f = y
-    weights : the weights of the inputs, whose effect is subtracted from f; none if the learner has the inputs
+    learner : learns from the time and, if `weights` is None, from the other inputs
+    center, scale : the learner learns (f - center) / scale
+    spread : the factor from the standard deviations of the learner to those of f
+    shift : None if f = y
+    weights : linear weights of the other inputs, whose effect is subtracted from f; None if `learner` has them
     """
 
     learner: Any
@@ -76,12 +76,12 @@ class Member:
         return self._back(X, self.learner.predict(self._inputs(X)))
 
     def quantiles(self, mean: Array, std: Array) -> Array:
-        """Return quantiles of y, (levels, ...)."""
+        """Return quantiles of y from the mean and std of f, (levels, ...)."""
         q = mean + SCORES.reshape(-1, *[1] * np.ndim(mean)) * std
         return q if self.shift is None else np.exp(np.clip(q, -LARGEST_LOG, LARGEST_LOG)) - self.shift
 
     def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation of y; those of a log-normal distribution if f is log y."""
+        """Return mean and standard deviation of y from those of f. If f = log(y + shift), y is log-normal."""
         if self.shift is None:
             return mean, std
         s2 = np.minimum(std**2, 4.0)
@@ -94,7 +94,7 @@ class Member:
     def _effect(self, X: Array) -> Array | float:
         return (
             0.0 if self.weights is None else np.einsum("ij,j->i", X[:, 1:], self.weights)
-        )  # the same bits for any rows
+        )  # einsum: each row gives the same bits in any batch
 
     def _targets(self, X: Array, y: Array) -> Array:
         return ((transformed(y, self.shift) - self._effect(X) - self.center) / self.scale)[:, None]
@@ -109,10 +109,10 @@ def transformed(y: Array, shift: float | None) -> Array:
 
 
 def shifts(y: Array, seasons: tuple[float, ...]) -> list[float | None]:
-    """Return the scales for members: y, and log(y + shift) unless a value is negative.
+    """Return `shift` of each kind of member: None for y, and a number for log(y + shift) if no value is negative.
 
-    The shift of positive values is 0. With zeros it is the one under which changes, those of a season if there is one,
-    have the largest likelihood as draws of a Laplace distribution.
+    If all values are positive, the number is 0. If there are zeros, it is the shift with the largest likelihood of the
+    changes (from season to season, if there is a season) under a Laplace distribution.
     """
     if y.min() < 0:
         return [None]
@@ -131,9 +131,9 @@ def shifts(y: Array, seasons: tuple[float, ...]) -> list[float | None]:
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of a fit to the rows up to `row`: seasons, and families of members that have not learned anything.
+    """The result of a fit to the rows up to `row`: seasons, and families of members that have not learned any row yet.
 
-    Their learners are readable, so that another process can find them.
+    Their learners are Python objects, so that another process can compute and return them.
     """
 
     row: int
@@ -141,17 +141,17 @@ class Fit:
     families: list[list[Member]]
 
     def started(self) -> list[list[Member]]:
-        """Return members whose compiled learners learn from here on."""
+        """Return copies of the members with compiled learners, ready to learn."""
         return [[replace(member, learner=_compiled(member.learner)) for member in family] for family in self.families]
 
 
 def find_fit(
     values: Array, inputs: Array, seasons: tuple[float, ...] | None, row: int, quick: bool, progress: Any = None
 ) -> Fit | None:
-    """Fit members to a window that ends at a row. Return None if it is too short or constant.
+    """Fit members to the window of `values` that ends at `row`. Return None if the window is too short or constant.
 
-    `values` are NaN where one is missing. Seasons are found if they are None. A quick fit, for one step ahead, takes
-    about a fifth of the time: the family of drift GPs is empty, there are fewer regressions, and parameters are rough.
+    Missing values are NaN. If `seasons` is None, they are found. A quick fit, for predictions one step ahead, takes
+    about a fifth of the time: it has no drift GPs, fewer regressions, and rough parameters.
     """
     known = np.flatnonzero(np.isfinite(values))
     X, y = np.column_stack([known.astype(np.float64), inputs[known]]), values[known]
@@ -185,7 +185,7 @@ def _without_inputs(member: Member, weights: Array) -> Member:
 
 
 def _compiled(learner: Any) -> Any:
-    """Return a learner that goes on from a readable one, which stays as it is."""
+    """Return a copy of a learner, compiled if possible."""
     return leaf("native", learner) if available() else deepcopy(learner)
 
 
@@ -199,7 +199,7 @@ def _gp(
     shift: float | None,
     drift: bool = False,
 ) -> tuple[Member, Array, Array]:
-    """Return a Gaussian process over time, its parameters, and the weights of the inputs that its rows show."""
+    """Fit a Gaussian process over time. Return it with its parameters and the posterior weights of the inputs."""
     center, scale = _units(X[:, 0], f, seasons)
     z = (f - center) / scale
     structure = Structure(seasons, drift, float(np.var(z)), X.shape[1] - 1)
@@ -214,7 +214,7 @@ def _gp(
 
 
 def _units(t: Array, f: Array, seasons: tuple[float, ...]) -> tuple[float, float]:
-    """Return the center of the first rows, and the robust deviation of changes, seasonal ones with a season."""
+    """Return the median of the first values, and a robust deviation of the changes (seasonal, if there is a season)."""
     n, s = len(f), int(max([*seasons, 1]))
     center = float(np.median(f[: max(5, min(n, max(s, 10)))]))
     grid = np.full(int(t[-1] - t[0]) + 1, np.nan)

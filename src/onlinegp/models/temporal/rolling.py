@@ -18,7 +18,7 @@ FAMILIES = ("GP", "drift GP", "smoothed lags")
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a window: values, NaN where one is missing, and inputs (n, d)."""
+    """The rows of a window: values (n,), where NaN is a missing value, and inputs (n, d)."""
 
     values: Array
     inputs: Array
@@ -27,37 +27,37 @@ class Rows:
         return len(self.values)
 
     def known(self, first: int, last: int) -> tuple[Array, Array]:
-        """Return times and inputs (n, 1 + d), and values (n,), of the known rows from one to another."""
+        """Return times and inputs (n, 1 + d), and values (n,), of the rows in [first, last) whose value is known."""
         which = np.flatnonzero(np.isfinite(self.values[first:last])) + first
         return np.column_stack([which.astype(np.float64), self.inputs[which]]), self.values[which]
 
     def after(self, first: int, future: Array) -> Array:
-        """Return times and inputs of rows that follow; `future` are their inputs."""
+        """Return times and inputs of the rows from `first` on, with the inputs `future`."""
         return np.column_stack([np.arange(first, first + len(future), dtype=np.float64), future])
 
 
 class Rolling:
-    """The members of a fit, and their forecasts of h steps before the last 40 origins, every `gap` rows.
+    """The members of a fit, and their forecasts of h steps from the last 40 origins, which are `gap` rows apart.
 
-    Later rows add origins, and members learn each row once. With inputs, a past forecast
-    needs the inputs of later rows, so it cannot be kept: see `SeriesLearner.forecast`.
+    Later rows add origins, and members learn each row once. A past forecast with inputs needs the inputs of later rows,
+    so it cannot be kept: see `SeriesLearner.forecast`.
     """
 
     def __init__(self, fit: Fit, rows: int, h: int) -> None:
         self.row, self.seasons, self.h = fit.row, fit.seasons, h
         self.families = fit.started()
         self.gap = origin_gap(rows, h)
-        self.due: list[int] = past_origins(rows, h)[:-1].tolist() or [max(rows, FEWEST_BEFORE)]  # origins to come
+        self.due: list[int] = past_origins(rows, h)[:-1].tolist() or [max(rows, FEWEST_BEFORE)]  # next origins
         self.origins: list[int] = []
         self.past: list[list[list[tuple[Array, Array]]]] = [[[] for _ in family] for family in self.families]
-        self.learned = 0  # rows of the window
+        self.learned = 0  # number of learned rows of the window
 
     def forecast(self, rows: Rows, future: Array) -> Forecast:
-        """Return the forecast of the rows that follow, whose inputs are `future`."""
+        """Forecast the rows after the window, whose inputs are `future`."""
         n, h = len(rows), self.h
         while self.due[0] < n:
             origin = self.due.pop(0)
-            steps = min(h, n - origin) if rows.inputs.shape[1] else h  # their inputs have come
+            steps = min(h, n - origin) if rows.inputs.shape[1] else h  # steps with known inputs
             ahead = rows.after(origin, np.concatenate([rows.inputs[origin : origin + steps], future])[:steps])
             for family, kept in zip(self.families, self.past, strict=True):
                 for member, moments in zip(family, kept, strict=True):
@@ -84,13 +84,13 @@ class Rolling:
         return Forecast(quantiles.T, None, self.seasons, shares, sampler)
 
     def _ahead(self, member: Member, rows: Rows, origin: int, ahead: Array) -> tuple[Array, Array]:
-        """Learn the rows before the origin, and return means and standard deviations of the next rows."""
+        """Learn the rows before `origin`, then return means and standard deviations of the rows `ahead`."""
         member.learn(*rows.known(self.learned, origin))
         return member.ahead(ahead)
 
 
 def _padded(means: Array, stds: Array, h: int) -> tuple[Array, Array]:
-    """Return moments of h steps, NaN after the last one."""
+    """Extend means and deviations to h steps with NaN."""
     rest = np.full(h - len(means), np.nan)
     return np.append(means, rest), np.append(stds, rest)
 
@@ -106,11 +106,11 @@ def random_walk(y: Array, h: int) -> Forecast:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws normal scores of the next steps, with the dependence of a Gaussian process over time.
+    """Sample normal scores of the next steps, correlated as in a Gaussian process over time.
 
     Attributes
     ----------
-    learner : readable, after the last row
+    learner : the Python learner after the last row
     after : times and inputs of the next rows
     """
 

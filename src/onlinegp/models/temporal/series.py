@@ -1,4 +1,4 @@
-"""The learner of `Forecaster`: it keeps the rows of a series, and decides when members are fitted to them."""
+"""The learner of `Forecaster`: keeps the last rows of a series, and schedules the fits of its members."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from onlinegp.models.temporal.rolling import Rolling, Rows, random_walk
 from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer
 
-FIRST_FIT = 12  # rows
-MAX_WINDOW = 3000  # rows that a fit uses; a further fit comes after as many rows, at the latest
-BEHIND = 96  # rows from which a fit is adopted later, so that there is time for it in the background
-DELAY, MOST_DELAY = 1 / 16, 200  # rows until then, as a share of those of the fit
+FIRST_FIT = 12  # number of rows of the first fit
+MAX_WINDOW = 3000  # largest number of rows in a fit and between two fits
+BEHIND = 96  # fits to at least this number of rows run in the background
+DELAY, MOST_DELAY = 1 / 16, 200  # rows until a background fit is used: a share of its rows, and the maximum
 
 
 def next_fit(fitted: int) -> tuple[int, int]:
-    """Return the number of rows of the fit after one, and the row at which it is adopted."""
+    """Return the number of rows of the fit after the fit to `fitted` rows, and the row from which it is used."""
     rows = FIRST_FIT if not fitted else min(2 * fitted, fitted + MAX_WINDOW)
     return rows, rows if rows < BEHIND else rows + min(int(DELAY * rows), MOST_DELAY)
 
 
 class SeriesLearner(RowLearner):
-    """The last rows of a series. Everything else is computed from them and from the row of the last fit, on demand.
+    """The last rows of a series, and the row of the last fit. Everything else is computed from them on demand.
 
-    A fit is adopted a fixed number of rows after the last row that it uses. If calls end between the two, it is found
-    in the background.
+    A fit is used from a fixed number of rows after its last row. It runs in the background if a call ends in between.
     """
 
     fields = {
@@ -48,18 +47,18 @@ class SeriesLearner(RowLearner):
 
     def __init__(self, features: int, seasons: tuple[float, ...] | None) -> None:
         self.features, self.outputs, self.seasons = features, 1, seasons
-        self.position = self.start = self.fitted = 0  # rows so far, those that were dropped, those of the last fit
+        self.position = self.start = self.fitted = 0  # number of rows so far, dropped, in the last fit
         self.values, self.known, self.inputs = np.empty(0), np.empty(0, dtype=bool), np.empty((0, features))
         self.rebuild()
 
     def rebuild(self) -> None:
         self._one_step: OneStep | None = None
         self._rolling: Rolling | None = None
-        self._fits: dict[bool, Fit | None] = {}  # the last ones, by whether they are quick
-        self._jobs: dict[bool, tuple[int, Job]] = {}  # the next ones, with their rows
+        self._fits: dict[bool, Fit | None] = {}  # the last fit; the key is `quick`
+        self._jobs: dict[bool, tuple[int, Job]] = {}  # the next fit and its row
 
     def first_rows(self, rows: int) -> SeriesLearner:
-        """Return a learner of the first rows of the window."""
+        """Return a learner with only the first rows of the window."""
         first = SeriesLearner(self.features, self.seasons)
         first.values, first.known, first.inputs = self.values[:rows], self.known[:rows], self.inputs[:rows]
         first.position = rows
@@ -95,7 +94,7 @@ class SeriesLearner(RowLearner):
                 self._drop(max(0, rows - self.start - MAX_WINDOW))
 
     def _parts(self, n: int) -> list[slice]:
-        """Return the parts of the next n rows that end where a fit is adopted."""
+        """Divide the next n rows at the rows from which a new fit is used."""
         edges, fitted = [0], self.fitted
         while (adopted := next_fit(fitted)[1] - self.position) < n:
             fitted = next_fit(fitted)[0]
@@ -109,14 +108,14 @@ class SeriesLearner(RowLearner):
     def check(self, values: Values) -> None:
         rows, position, start, fitted = len(values["values"]), values["position"], values["start"], values["fitted"]
         if position != start + rows or not (start <= fitted <= position or not fitted):
-            raise ValueError(f"position must be start + the {rows} rows that are kept, and fitted between both.")
+            raise ValueError(f"position must be start plus the {rows} kept rows, with fitted between both.")
         if not position < next_fit(fitted)[1]:
             raise ValueError(f"fitted must be the row of the last fit, got {fitted}.")
 
     # Fits
 
     def _fit_behind(self) -> None:
-        """Start the next fit in the background if its rows have arrived and the last fit was used."""
+        """Start the next fit in the background if its rows are there and the last fit was used."""
         rows, _ = next_fit(self.fitted)
         if self.position < rows:
             return
@@ -125,7 +124,7 @@ class SeriesLearner(RowLearner):
                 self._jobs[quick] = rows, submit(find_fit, *self._fit_arguments(rows, quick), then=lambda fit: fit)
 
     def _fit(self, row: int, *, quick: bool) -> Fit | None:
-        """Return the fit to the rows up to one."""
+        """Return the fit to the rows up to `row`."""
         if quick not in self._fits or getattr(self._fits[quick], "row", 0) != row:
             job = self._jobs.pop(quick, (0, None))
             if job[1] is not None and job[0] == row:
@@ -152,7 +151,7 @@ class SeriesLearner(RowLearner):
         return mixtures(*(np.concatenate(one) for one in zip(*parts, strict=True))), np.zeros(len(Y), dtype=np.int64)
 
     def _run(self, X: Array, y: Array) -> tuple[Array, Array, Array]:
-        """Return weights, means and deviations of members of rows up to where the next fit is adopted."""
+        """Predict and learn rows before the next fit is used. Return weights, means and deviations of the members."""
         current = self._current()
         if current is not None:
             return current.run(self.rows.after(len(self.values), X), y)
@@ -168,7 +167,7 @@ class SeriesLearner(RowLearner):
         return current.predict(np.column_stack([np.full(len(X), float(len(self.values))), X]))
 
     def _current(self) -> OneStep | None:
-        """Return the members of the last fit, after they learned all rows; None if there is none."""
+        """Return the members of the last fit after they have learned all rows, or None before the first fit."""
         if not self.fitted:
             return None
         current = self._one_step
@@ -187,7 +186,7 @@ class SeriesLearner(RowLearner):
     # Several steps ahead
 
     def forecast(self, future: Array, *, refit: bool) -> Forecast:
-        """Return the forecast of the next rows, whose inputs are `future`; with parameters from all rows if `refit`."""
+        """Forecast the rows with the inputs `future`. With `refit`, fit the parameters to all rows first."""
         rows, h, row = self.rows, len(future), self.position if refit else self.fitted
         rolling = self._rolling
         if rolling is None or rolling.row != row or rolling.h != h or self.features:

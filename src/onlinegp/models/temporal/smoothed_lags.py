@@ -1,4 +1,4 @@
-"""Regression on smoothed seasonal lags: recent values and averages of the same phase are the inputs."""
+"""Linear regression on recent values and on averages of values at the same phase of a season."""
 
 from __future__ import annotations
 
@@ -18,19 +18,15 @@ from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import array, integer, number
 from onlinegp.state.fields import LARGEST_POSITION
 
-FAST, SLOW, SECOND, DEVIATION = (
-    0.4,
-    0.1,
-    0.5,
-    0.2,
-)  # rates of the means of a phase, and of the deviation from the slow one
-LEVEL, SLOW_LEVEL, CHANGE = 0.3, 0.1, 0.1  # rates of the levels and of the change, without a season
-TIGHTNESS = (10.0, 100.0, 1000.0)  # of the prior, times the mean square error of its forecaster
-CLIP = 4.0  # robust deviations to which a row is clipped
-CHOICES, CHOICE = (8, 16, 32, 64), 128  # rows after which the prior is chosen, and between later choices
-BELIEVED = 3  # this many clipped rows in succession are a change
-FARTHEST = 15.0  # where iterated forecasts end, in standard deviations of y
-MOST_STEPS = 10_000  # ahead
+# Smoothing rates: two means of a phase, the mean of a phase of the second season, the deviation from the slow mean
+FAST, SLOW, SECOND, DEVIATION = 0.4, 0.1, 0.5, 0.2
+LEVEL, SLOW_LEVEL, CHANGE = 0.3, 0.1, 0.1  # smoothing rates without a season
+TIGHTNESS = (10.0, 100.0, 1000.0)  # candidates for the prior precision, in units of the forecaster's MSE
+CLIP = 4.0  # errors are clipped to this number of robust deviations
+CHOICES, CHOICE = (8, 16, 32, 64), 128  # choose the prior after these numbers of rows, then after every 128 rows
+BELIEVED = 3  # after this number of outliers in a row, learn without clipping
+FARTHEST = 15.0  # predictions are clipped here, in standard deviations of y
+MOST_STEPS = 10_000  # longest forecast
 LONGEST_SEASON = 100_000
 
 
@@ -40,16 +36,17 @@ class SmoothedLags(OnlineRegressor):
 
         y_t = a'x_t + e,   x = [1, y_1, y_2, y_3, y_s, fast, slow, y_1 - slow before, v, y_(s+1), ...]
 
-    y_j is the value j rows ago; fast and slow are running means of the phase of the row, and v is the smoothed
-    deviation from the slow one. A second season adds y_(s2), its mean, the last deviation from it and its v. Without a
-    season the inputs are 1, y_1, y_2, y_3, two smoothed levels and a smoothed change.
+    y_j is the value j rows ago; fast and slow are running means of y at the phase of the row, and v is the smoothed
+    deviation from slow. A second season adds four inputs: y_(s2), the mean of its phase, the last deviation from this
+    mean, and the smoothed deviation. Without a season the inputs are 1, y_1, y_2, y_3, two smoothed levels and a
+    smoothed change.
 
-    The coefficients shrink to those of a simple forecaster, such as "as before" or "as a season ago": a = a_0 +
-    (G + A_0)^-1 b, where the sums G and b fade and A_0 does not. Which forecaster, and how tightly, the evidence
-    decides, after 8, 16, 32 and 64 rows and then after every 128. A row farther than 4 robust deviations from its
-    prediction is clipped; the third such row in succession is learned as it is.
+    The prior mean a_0 of the coefficients is a simple forecaster, such as the last value or the value a season ago. The
+    forecaster and its prior precision A_0 are chosen by the evidence after 8, 16, 32 and 64 rows and then after every
+    128 rows. The sums G and b fade, A_0 does not. A value farther than 4 robust deviations from its prediction is
+    clipped; the third such value in a row is learned unclipped.
 
-    It expects y around 0 with a spread of about 1: use ``SmoothedLags(...).scaled()`` for other units.
+    The model expects y around 0 with a spread of about 1. For other units use ``SmoothedLags(...).scaled()``.
 
     Cost: O(k^2) per sample with 7, 10 or 14 inputs; O(k^3) to predict after it
     Memory: O(k^2) and the seasons
@@ -59,13 +56,13 @@ class SmoothedLags(OnlineRegressor):
     Parameters
     ----------
     seasons : tuple of float
-        The periods in rows, at most two, as `onlinegp.seasons.find_seasons` returns them.
+        The season lengths in rows, at most two, for example from `onlinegp.seasons.find_seasons`.
     forgetting : float
-        The factor by which the sums fade with each row.
+        The factor by which the sums G and b are multiplied with each row.
     time : int, optional
-        The column of X that holds the time, in rows: it increases by 1 from row to row, and by more over missing rows,
-        which are replaced by their predictions. A prediction at a later time is iterated. With None all rows follow
-        each other. Other columns are inputs that act linearly.
+        The column of X that holds the row number. It increases by 1 from row to row. Where it increases by more, rows
+        are missing, and their predictions replace them. Predictions at later times are iterated. With None no row is
+        missing. The other columns of X are inputs with linear effects.
     engine : str
         "auto", "native" or "python".
 
@@ -101,8 +98,8 @@ class SmoothedLags(OnlineRegressor):
     def _checked(self) -> tuple[tuple[int, int], float]:
         seasons = tuple(self.seasons)
         if len(seasons) > 2:
-            raise ValueError(f"seasons must be at most two periods, got {self.seasons!r}. Leave the weakest out.")
-        periods = [round(positive("It is a number of rows.", season=season)) for season in seasons]
+            raise ValueError(f"seasons must be at most two periods, got {self.seasons!r}. Leave the weaker one out.")
+        periods = [round(positive("A season is a number of rows.", season=season)) for season in seasons]
         if any(not 2 <= s <= LONGEST_SEASON for s in periods):
             raise ValueError(f"seasons must be from 2 to {LONGEST_SEASON} rows, got {self.seasons!r}.")
         if len(periods) == 2 and not periods[1] > periods[0]:
@@ -116,9 +113,9 @@ class SmoothedLags(OnlineRegressor):
 
 
 class Past:
-    """The past of one output, from which inputs are computed: recent values in a ring, and the means of the phases.
+    """The past of one output, from which the inputs of a row are computed: recent values and the means of the phases.
 
-    `values` holds all of them, one part after the other. The parts are views of it.
+    All numbers are in the array `values`. The other attributes are views of its parts; `recent` is a ring buffer.
     """
 
     def __init__(self, values: Array, s1: int, s2: int) -> None:
@@ -133,7 +130,7 @@ class Past:
         return self.recent[(t - j) % len(self.recent)]
 
     def inputs(self, t: int) -> list[float]:
-        """Return x of row t."""
+        """Return the inputs x of row t."""
         y1, s1, s2 = self.back(t, 1), self.s1, self.s2
         x = [1.0, y1, self.back(t, 2), self.back(t, 3)]
         if s1 == 1:
@@ -146,7 +143,7 @@ class Past:
         return [*x, self.back(t, s2), self.second[t % s2], before, self.smooth[1]]
 
     def push(self, y: float, t: int) -> None:
-        """Add row t, whose value is y."""
+        """Add the value y of row t."""
         if self.s1 > 1:
             i, cycle = t % self.s1, t // self.s1 + 1.0
             deviation = y - self.slow[i]
@@ -165,7 +162,7 @@ class Past:
 
 
 class SmoothedLagsLearner(StepLearner):
-    """The past of each output, the fading sums of its regression, and the coefficients to which it shrinks."""
+    """For each output: its past, the fading sums of its regression, and the prior mean a_0 of its coefficients."""
 
     fields = {
         "seen": integer(),
@@ -197,13 +194,14 @@ class SmoothedLagsLearner(StepLearner):
         self.columns = [column for column in range(features) if column != time]
         longest = max(seasons)
         self.k = own_inputs(*seasons) + len(self.columns)
-        self.earliest = longest + 4 if earliest is None else earliest  # rows before the first that is learned from
-        self.position = 0  # rows passed, missing ones too
+        self.earliest = longest + 4 if earliest is None else earliest  # number of rows before learning starts
+        self.position = 0  # number of rows, including missing rows
         self.room = sum(part_sizes(*seasons))
         self.past = np.zeros((outputs, self.room))
         self.G, self.b, self.yy = np.zeros((outputs, self.k, self.k)), np.zeros((outputs, self.k)), np.zeros(outputs)
-        self.rows = 0.0  # that the sums hold
-        self.deviation, self.wild = np.zeros(outputs), np.zeros(outputs)  # of errors, and clipped rows in a row
+        self.rows = 0.0  # fading number of rows in the sums
+        self.deviation = np.zeros(outputs)  # robust deviation of the errors
+        self.wild = np.zeros(outputs)  # number of outliers since the last usual value
         self.a0 = np.tile(simple_forecasters(*seasons, self.k)[0], (outputs, 1))
         self.tightness = np.ones(outputs)
 
@@ -229,9 +227,9 @@ class SmoothedLagsLearner(StepLearner):
         return self.a0[o] + change, q / max(self.rows - self.k / 2, 1.0) + 1.0 / (1.0 + self.seen**2.0)
 
     def _ahead(self, past: Past, a: Array, x: Array, steps: int) -> tuple[float, float]:
-        """Return the prediction `steps` rows ahead, and the ratio of its variance to that of one step.
+        """Return the prediction `steps` rows ahead, and its variance in units of the variance one step ahead.
 
-        The response to a unit shock in the first row gives the weights psi of its error; their squares add up.
+        The variance is the sum of psi_i^2, where psi_i is the effect of a unit error in the first row after i rows.
         """
         own = x[self.columns]
         if steps == 1:
@@ -256,7 +254,7 @@ class SmoothedLagsLearner(StepLearner):
         for o in range(self.outputs):
             past = self.past_of(o)
             a, _ = self.solved(o)
-            for i in range(steps - 1):  # missing rows: predictions stand in
+            for i in range(steps - 1):  # predictions replace missing rows
                 past.push(self._bounded(a @ [*past.inputs(self.position + i), *x[self.columns]]), self.position + i)
         self.position += steps - 1
         learns = self.position >= self.earliest
@@ -273,7 +271,7 @@ class SmoothedLagsLearner(StepLearner):
             past.push(value, self.position)
         self.rows = self.forgetting * self.rows + learns
         self.position += 1
-        if self.time is not None:  # which does not go back
+        if self.time is not None:  # `last` never decreases
             t = float(x[self.time])
             self.last = max(self.last, t) if self.seen else t
         count = self.position - self.earliest
@@ -282,7 +280,7 @@ class SmoothedLagsLearner(StepLearner):
                 self._choose(o)
 
     def _believed(self, o: int, y: float, e: float) -> float:
-        """Return the clipped value of a row with the error e, and update the size of errors."""
+        """Return y, clipped if its error e makes it an outlier, and update the robust deviation of the errors."""
         count = self.position - self.earliest + 1
         deviation = self.deviation[o]
         wild = count > 21 and abs(e) > CLIP * deviation
@@ -294,7 +292,7 @@ class SmoothedLagsLearner(StepLearner):
         return y
 
     def _choose(self, o: int) -> None:
-        """Take the forecaster and the tightness of the prior with the largest evidence."""
+        """Choose the forecaster and the prior precision with the largest evidence."""
         G, b, rows, shape, best = self.G[o], self.b[o], self.rows, prior_shape(self.k), -np.inf
         for a0 in simple_forecasters(self.s1, self.s2, self.k):
             b0 = b - G @ a0
@@ -312,7 +310,7 @@ class SmoothedLagsLearner(StepLearner):
                     best, self.a0[o], self.tightness[o] = evidence, a0, tightness
 
     def _steps(self, x: Array) -> int:
-        """Return how many rows after the last one x is."""
+        """Return the number of rows from the last row to x."""
         if self.time is None or not self.seen:
             return 1
         return int(min(max(np.rint(x[self.time] - self.last), 1.0), MOST_STEPS))
@@ -332,12 +330,12 @@ class SmoothedLagsLearner(StepLearner):
 
 
 def prior_shape(k: int) -> Array:
-    """Return the diagonal of A_0 without its tightness. The constant hardly shrinks."""
+    """Return the diagonal of A_0 divided by its tightness. The constant has little prior precision."""
     return np.array([0.1] + [1.0] * (k - 1))
 
 
 def part_sizes(s1: int, s2: int) -> tuple[int, int, int, int, int]:
-    """Return the numbers of recent values, fast means, slow means, means of the second season, and smoothed values."""
+    """Return the sizes of the five arrays of `Past`: recent, fast, slow, second, smooth."""
     return max(s1, s2, 4) + 2, s1, s1, s2, 5
 
 
@@ -347,7 +345,7 @@ def own_inputs(s1: int, s2: int) -> int:
 
 @lru_cache(maxsize=100)
 def simple_forecasters(s1: int, s2: int, k: int) -> Array:
-    """Return the coefficients of the forecasters that the regression may shrink to, (forecasters, k)."""
+    """Return the candidates for the prior mean a_0, each the coefficients of a simple forecaster, (forecasters, k)."""
 
     def forecaster(**weights: float) -> Array:
         a = np.zeros(k)
@@ -355,14 +353,14 @@ def simple_forecasters(s1: int, s2: int, k: int) -> Array:
             a[int(name[1:])] = weight
         return a
 
-    if s1 == 1:  # as before, with 0.7 of the change, the levels, and 0.7 of the value before
+    if s1 == 1:  # the last value; plus 0.7 of the change; each level; 0.7 of the last value
         plain = ({"x1": 1}, {"x1": 1, "x6": 0.7}, {"x4": 1}, {"x5": 1}, {"x1": 0.7})
         return np.array([forecaster(**weights) for weights in plain])
     one = (
         {"x1": 1},
-        {"x6": 1, "x7": 0.7},  # the slow mean, and 0.7 of the last deviation from it
+        {"x6": 1, "x7": 0.7},  # the slow mean plus 0.7 of the last deviation from it
         {"x6": 1, "x8": 0.7},
-        {"x4": 1},  # as a season ago
+        {"x4": 1},  # the value a season ago
         {"x5": 1},
         {"x4": 1, "x1": 0.7, "x9": -0.7},
         {"x4": 1, "x1": 1, "x9": -1},
@@ -372,7 +370,7 @@ def simple_forecasters(s1: int, s2: int, k: int) -> Array:
 
 
 def factor(A: Array) -> Array | None:
-    """Return the Cholesky factor of a matrix; None if it is not positive definite, as for y beyond 1e100."""
+    """Return the Cholesky factor of A, or None if A is not positive definite (for example with y beyond 1e100)."""
     try:
         return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except np.linalg.LinAlgError:

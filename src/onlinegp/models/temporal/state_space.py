@@ -1,11 +1,10 @@
-"""A kernel over time as a state space: f(t) = sum of h(t) x_0(t), over blocks x of one to three numbers.
+"""Convert a kernel over time to a state space, which is a list of blocks x of one to three numbers.
 
-    x(t + dt) = A(dt) x(t) + N(0, Q(dt))
+    x(t + dt) = A(dt) x(t) + N(0, Q(dt)),   f(t) = sum of h(t) x_0(t) over all blocks
 
-A block is a random walk, a Matern process or a local trend. Its first number is observed, times h(t), which is 1, a
-power of t or a wave: a harmonic with a constant phase needs no rotation of the state. A sum of kernels has the
-blocks of all terms. A product with Matern-1/2 makes a block decay, one with Periodic repeats it for the two waves of
-each harmonic.
+A block is a random walk, a Matern process or a local trend. f observes the first number x_0 of each block, multiplied
+by h(t), which is 1, a power of t or a wave (a sine or cosine). A sum of kernels has the blocks of all terms. A product
+with Matern-1/2 makes a block decay. A product with Periodic repeats a block for both waves of each harmonic.
 
 S. Sarkka and A. Solin, Applied Stochastic Differential Equations, 2019, ch. 12; A. Solin and S. Sarkka, "Explicit link
 between periodic covariance functions and state space models", AISTATS 2014.
@@ -24,25 +23,25 @@ from onlinegp.kernels import Constant, Kernel, Linear, Matern12, Matern32, Mater
 from onlinegp.kernels.temporal import SMALL, LocalTrend, RandomWalk, Season
 
 MOST_HARMONICS = 60
-LEFT_OUT = 1e-13  # share of the variance of a periodic term in the harmonics that are left out
+LEFT_OUT = 1e-13  # largest share of the variance of a periodic kernel in the omitted harmonics
 
 WALK, MATERN12, MATERN32, MATERN52, TREND = range(5)  # kinds of blocks, the same in native/leaves/temporal.hpp
 STATES = (1, 1, 2, 3, 2)
 
 
 class Block(NamedTuple):
-    """A part of the state, of which the first number is observed.
+    """A part of the state. f observes its first number.
 
     Attributes
     ----------
     kind : WALK, MATERN12, MATERN32, MATERN52 or TREND
-    variance : at all times of a Matern process, at time 0 of a walk or of the level of a trend
-    rate : of a Matern process sqrt(2 nu) / length scale, of a trend its damping
-    decay : of a Matern process, added to the rate by products with Matern-1/2
-    drift, slope, slope_drift : of a walk or trend, see `onlinegp.kernels.temporal`
-    period, harmonic, sine : the wave that it is observed through; a period of 0 for none
-    power : of time, by which it is multiplied where it is observed
-    column : of the inputs, by which it is multiplied, or -1
+    variance : the variance of a Matern process, or at time 0 of a random walk or of the level of a trend
+    rate : sqrt(2 nu) / length scale of a Matern process, or the damping of a trend
+    decay : the additional rate of a Matern process from products with Matern-1/2
+    drift, slope, slope_drift : parameters of a walk or trend, see `onlinegp.kernels.temporal`
+    period, harmonic, sine : h contains this wave; a period of 0 means no wave
+    power : h contains this power of time
+    column : h contains this input; -1 means no input
     """
 
     kind: int
@@ -63,7 +62,7 @@ class Block(NamedTuple):
         return STATES[self.kind]
 
     def start(self) -> Array:
-        """Return the covariance at time 0, (states, states)."""
+        """Return the covariance of the block at time 0, (states, states)."""
         v, a = self.variance, self.rate
         if self.kind == TREND:
             return np.diag([v, self.slope])
@@ -75,7 +74,7 @@ class Block(NamedTuple):
         return np.array([[v]])
 
     def transition(self, dt: float) -> tuple[Array, Array]:
-        """Return A(dt) and Q(dt), (states, states)."""
+        """Return the matrices A(dt) and Q(dt), (states, states)."""
         if self.kind == WALK:
             return np.eye(1), np.array([[self.drift * dt]])
         if self.kind == TREND:
@@ -85,7 +84,7 @@ class Block(NamedTuple):
         return A, P - A @ P @ A.T
 
     def _polynomial(self, a: float, t: float) -> Array:
-        """Return exp(F t) exp(a t) of a Matern process."""
+        """Return exp(F t) exp(a t), where F is the drift matrix of a Matern process."""
         if self.kind == MATERN12:
             return np.eye(1)
         if self.kind == MATERN32:
@@ -101,7 +100,7 @@ class Block(NamedTuple):
 
     def _trend(self, dt: float) -> tuple[Array, Array]:
         x = self.rate * dt
-        e1, e2 = (-np.expm1(-k * x) / (k * x) if x else 1.0 for k in (1, 2))  # means of exp(-k a r) over r < dt
+        e1, e2 = (-np.expm1(-k * x) / (k * x) if x else 1.0 for k in (1, 2))  # means of exp(-k rate r) for r in (0, dt)
         if x < SMALL:
             cross, level = 1 / 2 - x / 2 + 7 * x**2 / 24 - x**3 / 8, 1 / 3 - x / 4 + 7 * x**2 / 60 - x**3 / 24
         else:
@@ -111,25 +110,25 @@ class Block(NamedTuple):
         return A, np.array([[self.drift * dt + q * dt * dt * level, q * dt * cross], [q * dt * cross, q * e2]])
 
     def observed(self, t: float, x: Array) -> float:
-        """Return h(t), by which its first number is multiplied; x are the inputs of the row."""
-        h = prod([t] * self.power, start=1.0)  # infinite where a power would raise an OverflowError
+        """Return h(t), the factor of the first number. `x` holds the inputs of the row."""
+        h = prod([t] * self.power, start=1.0)  # `**` would raise an OverflowError instead of returning infinity
         if self.period:
             angle = 2 * np.pi * self.harmonic * (np.fmod(t, self.period) / self.period)
             h *= np.sin(angle) if self.sine else np.cos(angle)
         return h if self.column < 0 else h * x[self.column]
 
     def replaced(self, **values: Any) -> Block:
-        """Return this part with other values."""
+        """Return a copy with some attributes changed."""
         return self._replace(**values)
 
 
 def state_space(kernel: Kernel) -> tuple[Block, ...]:
-    """Return the blocks whose sum is a Gaussian process over time with this kernel, or raise an error."""
+    """Return the blocks that represent a kernel over time. Raise an error if there is no such state space."""
     return tuple(block for variance, factors in _terms(kernel) for block in _blocks(variance, factors))
 
 
 def _terms(kernel: Kernel) -> Iterator[tuple[float, list[Kernel]]]:
-    """Yield the terms of a kernel, each as a number and its factors."""
+    """Yield the terms of a sum of kernels, each as a constant and a list of factors."""
     if isinstance(kernel, Sum):
         yield from _terms(kernel.left)
         yield from _terms(kernel.right)
@@ -143,7 +142,7 @@ def _terms(kernel: Kernel) -> Iterator[tuple[float, list[Kernel]]]:
 
 
 def _blocks(variance: float, factors: list[Kernel]) -> Iterator[Block]:
-    """Yield the blocks of a product."""
+    """Yield the blocks of a product of kernels."""
     base = Block(WALK, variance)
     waves: list[Periodic | Season] = []
     for kernel in factors:
@@ -157,12 +156,12 @@ def _blocks(variance: float, factors: list[Kernel]) -> Iterator[Block]:
             base = _with_process(base, kernel)
         else:
             raise ValueError(
-                f"{kernel!r} has no state space here{' as a further factor' if len(factors) > 1 else ''}. A term is a "
+                f"{kernel!r} is not supported{' as a further factor' if len(factors) > 1 else ''}. Each term must be a "
                 "product of Constant, Linear and Matern12, at most one of Matern32, Matern52, RandomWalk and "
                 "LocalTrend, and at most one of Periodic and Season. Use Matern52 for RBF."
             )
     if base.decay and (base.kind == TREND or base.drift or any(isinstance(wave, Season) for wave in waves)):
-        raise ValueError("a product of Matern12 and a kernel that drifts has no state space here. Use a sum of both.")
+        raise ValueError("a product of Matern12 and a kernel that drifts is not supported. Use the sum of both.")
     if base.decay and base.kind == WALK:
         base = base.replaced(kind=MATERN12)
     yield from _through_waves(base, waves[0]) if waves else (base,)
@@ -181,7 +180,7 @@ def _with_process(base: Block, kernel: Kernel) -> Block:
 
 
 def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
-    """Yield a block for each wave of a season, with the share of the variance that it has."""
+    """Yield a copy of a block for each wave of a season, with its share of the variance."""
     if isinstance(kernel, Season):
         if base.kind != WALK or base.drift:
             raise ValueError(
@@ -199,7 +198,7 @@ def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
 
 
 def harmonic_shares(length_scale: float) -> list[float]:
-    """Return the variances of harmonics 0, 1, ... that add up to a periodic kernel, or raise an error.
+    """Return the variances of the harmonics 0, 1, ... of a periodic kernel. Raise an error if there are too many.
 
     exp((cos(u) - 1) / l^2) = sum_j a_j cos(j u),  a_j = 2 I_j(l^-2) exp(-l^-2), half of it for j = 0
     """
@@ -207,18 +206,18 @@ def harmonic_shares(length_scale: float) -> list[float]:
 
     order = np.arange(100 * MOST_HARMONICS)
     shares = np.where(order > 0, 2.0, 1.0) * ive(order, length_scale**-2.0)
-    needed = int(np.argmax(np.cumsum(shares[::-1]) > LEFT_OUT))  # this many of the last ones can be left out
+    needed = int(np.argmax(np.cumsum(shares[::-1]) > LEFT_OUT))  # number of harmonics that can be omitted
     most = len(order) - 1 - needed
     if most > MOST_HARMONICS:
         raise ValueError(
             f"Periodic(length_scale={length_scale:g}) needs {most} harmonics, and at most {MOST_HARMONICS} are used: "
-            "each takes two numbers of state. Use a longer length scale, or Season(period, harmonics)."
+            "each adds two numbers to the state. Use a longer length scale, or Season(period, harmonics)."
         )
     return shares[: most + 1].tolist()
 
 
 def _one(kernel: Kernel, name: str) -> float:
-    """Return a parameter that must be one number, because time is one column."""
+    """Return a parameter of a kernel. Raise an error unless it is one number, because time is one column."""
     value = np.ravel(getattr(kernel, name))
     if len(value) != 1:
         raise ValueError(f"{name} must be one number for a kernel over time, got {getattr(kernel, name)!r}.")

@@ -1,4 +1,4 @@
-"""The Gaussian process of a series, with MAP parameters: trend, Matern-1/2 process, drifting seasons and noise.
+"""A Gaussian process of trend, Matern-1/2 process, drifting seasons and noise, fitted to a series by MAP.
 
 In units of the noise, with harmonics j of each season, per row:
 
@@ -6,8 +6,8 @@ In units of the noise, with harmonics j of each season, per row:
     y = l + u + sum_j season_j + N(0, 1),   and each harmonic drifts by N(0, q_s / j^2)
 
 The logarithms of the variances and the logits of phi and rho have normal priors. All variances are multiplied by
-sigma^2, which is integrated out with a prior that counts as two rows. An error of z > 2 standard deviations counts as
-4 z - 4 instead of z^2, and changes the state like an error of 2.
+sigma^2, which is integrated out with a prior worth two rows. For an error of z > 2 standard deviations, z^2 is replaced
+by 4 z - 4 (Huber), and the state changes as for an error of 2 standard deviations.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from onlinegp.models.temporal.state_space import MATERN12, TREND, WALK, Block
 from onlinegp.models.temporal.temporal_gp import TemporalLearner
 from onlinegp.native_module import available, native
 
-# mean and deviation of the priors of log q_l, log q_u, logit rho, log q_b, logit phi, log q_s
+# mean and standard deviation of the priors of log q_l, log q_u, logit rho, log q_b, logit phi, log q_s
 PRIORS = {"l": (-1.5, 2.0), "u": (-1.0, 2.0), "rho": (0.5, 1.5), "b": (-7.0, 2.0), "phi": (2.5, 1.0), "s": (-6.0, 2.0)}
 ROBUST = 2.0
-MOST_STATES = 256  # of a compiled likelihood
-MOST_HARMONICS = (12, 6)  # of the first season, of a further one
-SLOPE, DRIFT_SLOPE = 0.3, 0.01  # prior variances of the slope, per row
-FARTHEST = 4.0  # deviations of the prior
-STEP = 1e-6  # of differences, without compiled code
-ENOUGH = 1e-5  # of the objective: a smaller gain ends a fit
-PARAMETERS = ("variance", "rate", "drift", "slope_drift")  # of a block that depend on those of the process
+MOST_STATES = 256  # limit of the compiled likelihood
+MOST_HARMONICS = (12, 6)  # of the first and of the second season
+SLOPE, DRIFT_SLOPE = 0.3, 0.01  # prior variance of the slope per row, without and with `drift`
+FARTHEST = 4.0  # parameters stay within this number of standard deviations of their prior mean
+STEP = 1e-6  # step of numerical derivatives, used without compiled code
+ENOUGH = 1e-5  # a fit ends if the objective improves by a smaller share
+PARAMETERS = ("variance", "rate", "drift", "slope_drift")  # attributes of a block that depend on theta
 HARMONIC = list(Block.__annotations__).index("harmonic")
 PLACES = VARIANCE, RATE, DRIFT, SLOPE_DRIFT = [list(Block.__annotations__).index(name) for name in PARAMETERS]
 
 
 @dataclass(frozen=True)
 class Structure:
-    """The structure of the process, without its parameters.
+    """The components of the process. Their parameters `theta` are arguments of the methods.
 
     Attributes
     ----------
-    seasons : periods in rows
-    drift : whether the slope is constant with a tight prior, close to the Theta method, instead of a drifting slope
-    variance : the variance of the series in units of the noise, which is the uncertainty at the start
-    inputs : columns that act linearly
+    seasons : season lengths in rows
+    drift : if True, the slope is constant with a tight prior (close to the Theta method); else the slope drifts
+    variance : the initial variance of level and seasons, in units of the noise
+    inputs : the number of columns with linear effects
     """
 
     seasons: tuple[float, ...]
@@ -63,12 +63,12 @@ class Structure:
 
     @cached_property
     def prior(self) -> Array:
-        """Means and deviations of the parameters, (2, p)."""
+        """Prior means and standard deviations of the parameters, (2, p)."""
         return np.array([PRIORS[name] for name in self.names]).T
 
     @cached_property
     def _template(self) -> tuple[list[Block], Array, list[NDArray[np.int64]]]:
-        """The blocks, of which some numbers are parameters, as a table too, and the places of each season's waves."""
+        """The blocks with default parameters, the same blocks as a table, and the rows of each season in this table."""
         v = self.variance
         blocks = [Block(TREND, v + 10.0, slope=DRIFT_SLOPE if self.drift else SLOPE), Block(MATERN12, 1.0)]
         places = []
@@ -85,7 +85,7 @@ class Structure:
         return len(self._template[0]) + 1
 
     def table(self, theta: Array) -> Array:
-        """Return the blocks with these parameters, (blocks, fields)."""
+        """Return the table of blocks with the parameters theta, (blocks, fields)."""
         _, fixed, places = self._template
         table, values = fixed.copy(), dict(zip(self.names, theta, strict=False))
         table[0, DRIFT] = np.exp(values["l"])
@@ -100,19 +100,19 @@ class Structure:
         return table
 
     def chained(self, table: Array, by_block: Array) -> Array:
-        """Return derivatives by theta, of those by the variance, rate, drift and slope drift of each block."""
+        """Apply the chain rule: derivatives by theta from derivatives by the PARAMETERS of each block, (blocks, 4)."""
         by_log = by_block * table[:, PLACES]
-        by_rate = -by_block[:2, 1] * -np.expm1(-table[:2, RATE])  # by a logit
+        by_rate = -by_block[:2, 1] * -np.expm1(-table[:2, RATE])  # derivative by the logit
         values = {"l": by_log[0, 2], "u": by_log[1, 0], "rho": by_rate[1], "b": by_log[0, 3]}
         if not self.drift:
             damping = table[0, RATE]
-            per_damping = 1 / damping - 2 / np.expm1(2 * damping)  # of the logarithm of the slope drift
+            per_damping = 1 / damping - 2 / np.expm1(2 * damping)  # derivative of log slope drift by the damping
             values["phi"] = by_rate[0] + by_log[0, 3] * per_damping * np.expm1(-damping)
         seasons = [by_log[place, 2].sum() for place in self._template[2]]
         return np.array([*(values[name] for name in self.names if name != "s"), *seasons])
 
     def learner(self, theta: Array) -> TemporalLearner:
-        """Return the readable learner, in units of the noise."""
+        """Return the Python learner, in units of the noise."""
         numbers = self.table(theta)[:, PLACES].tolist()
         blocks = [
             block.replaced(**dict(zip(PARAMETERS, own, strict=True)))
@@ -121,7 +121,7 @@ class Structure:
         return TemporalLearner(1 + self.inputs, 1, tuple(blocks), 1.0, 0, self.robust)
 
     def likelihood(self, theta: Array, X: Array, z: Array, first: int) -> tuple[float, float]:
-        """Return the negative log likelihood of the rows from one on, without its constant, and sigma^2."""
+        """Return the negative log likelihood of the rows from `first` on, up to a constant, and sigma^2."""
         predictions, _ = self.learner(theta).run(X, z[:, None])
         s = predictions.std[first:, 0]
         e = np.abs(z[first:] - predictions.mean[first:, 0]) / s
@@ -130,7 +130,7 @@ class Structure:
         return float(np.log(s).sum() + 0.5 * rows * np.log(sigma2)), float(sigma2)
 
     def objective(self, u: Array, X: Array, z: Array, first: int) -> tuple[float, Array, float]:
-        """Return the negative log posterior of parameters in units of their priors, its gradient, and sigma^2."""
+        """Return the negative log posterior, its gradient, and sigma^2. u = (theta - prior mean) / prior deviation."""
         mean, deviation = self.prior
         theta = mean + deviation * u
         if available() and self.states <= MOST_STATES:
@@ -144,12 +144,12 @@ class Structure:
         return value + 0.5 * (u @ u), gradient * deviation + u, sigma2
 
     def fit(self, X: Array, z: Array, evaluations: int, start: Array | None = None) -> tuple[Array, float]:
-        """Return the parameters of largest posterior density, and sigma^2; X holds times, from 0, and inputs.
+        """Return the theta with the largest posterior density, and sigma^2. X: the time, from 0, and the inputs.
 
-        The climb starts from the prior mean, or from other parameters, and takes so many evaluations, at most.
+        The search starts at the prior mean or at `start`, and evaluates the objective at most `evaluations` times.
         """
         mean, deviation = self.prior
-        first = min(self.states, len(z) // 3)  # rows before it do not count
+        first = min(self.states, len(z) // 3)  # earlier rows only start the filter
         u = np.zeros(len(mean)) if start is None else (start - mean) / deviation
         with np.errstate(all="ignore"):
             u, sigma2 = _climb(lambda u: self.objective(u, X, z, first), u, evaluations)
@@ -157,12 +157,12 @@ class Structure:
 
 
 def _climb(objective: Callable[[Array], tuple[float, Array, float]], u: Array, evaluations: int) -> tuple[Array, float]:
-    """Minimize by the BFGS method from u on: return the best place, and the third of what the objective returns there.
+    """Minimize the objective by BFGS from u on. Return the best point, and sigma^2 at this point.
 
-    A step that does not lead down is repeated with a third of its length.
+    A step that does not lower the objective is repeated with a third of its length.
     """
     value, g, found = objective(u)
-    H = np.eye(len(u)) / max(1.0, float(np.sqrt(g @ g)))  # the inverse of the matrix of second derivatives
+    H = np.eye(len(u)) / max(1.0, float(np.sqrt(g @ g)))  # estimate of the inverse Hessian
     step = -H @ g
     for _ in range(evaluations - 1):
         place = np.clip(u + step, -FARTHEST, FARTHEST)

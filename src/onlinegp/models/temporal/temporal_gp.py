@@ -1,4 +1,4 @@
-"""A Gaussian process over time, exact at a cost per row that does not grow: the Kalman filter of its state space."""
+"""An exact Gaussian process over time with a constant cost per row, computed by a Kalman filter."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from onlinegp.state import Values, array, dump, integer, number
 
 @parameters
 class TemporalGP(OnlineRegressor):
-    """A Gaussian process over time, with additional linear inputs: exact, at the same cost for every row.
+    """An exact Gaussian process over time with a constant cost per row, and optional linear inputs.
 
         y_t = f(t) + w'x_t + e,   f ~ GP(0, kernel),   w ~ N(0, input_variance I),   e ~ N(0, noise)
 
-    The kernel is compiled to a state space (:mod:`onlinegp.models.temporal.state_space`), whose Kalman filter has the
-    predictions of the batch GP. Sums and products of these have one: Constant, Linear, Matern12, Matern32,
-    Matern52, Periodic, and RandomWalk, LocalTrend and Season of :mod:`onlinegp.kernels.temporal`.
+    The kernel is converted to a state space (:mod:`onlinegp.models.temporal.state_space`), whose Kalman filter predicts
+    the same as the batch GP. Supported kernels are sums and products of Constant, Linear, Matern12, Matern32, Matern52,
+    Periodic, and of RandomWalk, LocalTrend and Season from :mod:`onlinegp.kernels.temporal`.
 
-    Rows may be at any times, as long as these do not decrease. A gap is exact: no rows are needed for missing values.
-    `predict` takes times after the last row. In a fleet and inside other models, where the order is not checked, a late
-    row is learned as if no time had passed since the last one.
+    Times may be irregular but must not decrease. Predictions stay exact across gaps: leave missing values out.
+    `predict` takes times after the last row. A fleet and other models around a TemporalGP do not check the order: they
+    learn a late row as if no time had passed since the last row.
 
-    With `robust=c` an error of z > c standard deviations moves the state as one of c does: the variance of that row is
-    multiplied by z / c.
+    With `robust=c` an error of z > c standard deviations moves the state as far as an error of c: the variance of this
+    row is multiplied by z / c.
 
-    Use it for series, for sensors that are read at irregular times, and for forecasts; not for functions of several
+    Use it for series, for irregularly sampled sensors, and for forecasts. Do not use it for functions of several
     inputs.
 
     Cost: O(s^2) per sample with s states, 25 for a trend, a day of 11 harmonics and Matern12
@@ -55,12 +55,12 @@ class TemporalGP(OnlineRegressor):
     noise : float
         The variance of the noise in y.
     time : int, optional
-        The column of X that holds the time. With None a row is one unit of time after the one before; the first is
-        at 0. All other columns are inputs, which act linearly.
+        The column of X that holds the time. With None the rows are at times 0, 1, 2, .... All other columns are inputs
+        with linear effects.
     input_variance : float
-        The prior variance of their weights.
+        The prior variance of the weights of these inputs.
     robust : float, optional
-        The number of standard deviations from which an error is taken for an outlier; None for the exact GP.
+        Errors above this number of standard deviations are outliers. None for the exact GP.
     engine : str
         "auto", "native" or "python".
 
@@ -68,7 +68,7 @@ class TemporalGP(OnlineRegressor):
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> from onlinegp.kernels import Matern32, Periodic
-    >>> t = np.sort(np.random.default_rng(0).uniform(0, 100, 300))[:, None]  # at any times
+    >>> t = np.sort(np.random.default_rng(0).uniform(0, 100, 300))[:, None]  # irregular times
     >>> kernel = Matern32(30.0) + Periodic(1.0, period=12.0)
     >>> model = ogp.TemporalGP(kernel, noise=0.01, time=0).fit(t, np.sin(2 * np.pi * t[:, 0] / 12))
     >>> model.predict([[103.0], [106.0]]).round(1)  # -0.5 and -0.9 are right
@@ -110,10 +110,10 @@ class TemporalGP(OnlineRegressor):
     def _checked(self) -> tuple[float, float, float]:
         if self.time is not None and (isinstance(self.time, bool) or not isinstance(self.time, int)):
             raise TypeError(f"time must be the number of a column, or None, got {self.time!r}.")
-        robust = inf if self.robust is None else positive("2 is a usual choice; None for none.", robust=self.robust)
+        robust = inf if self.robust is None else positive("Use None for the exact GP.", robust=self.robust)
         return positive(noise=self.noise), positive(input_variance=self.input_variance), robust
 
-    # Time does not go back
+    # The order of the rows
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         if self.time is not None:
@@ -121,9 +121,9 @@ class TemporalGP(OnlineRegressor):
             self._refuse_late(rows[:, self.time : self.time + 1].ravel())
         return super().fit(X, y)
 
-    def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
+    def rows_to_learn(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
         self._check_times(X)
-        return super()._ready(X, y)
+        return super().rows_to_learn(X, y)
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         if self.time is not None and self._learner is not None:
@@ -131,7 +131,7 @@ class TemporalGP(OnlineRegressor):
         return super().learn_one(x, y)
 
     def _check_times(self, X: ArrayLike) -> None:
-        """Refuse rows that are not in temporal order."""
+        """Raise an error if the rows are not in temporal order."""
         if self.time is None:
             return
         X = self.checked_X(X)
@@ -153,7 +153,7 @@ class TemporalGP(OnlineRegressor):
 
 
 class TemporalLearner(StepLearner):
-    """The mean (outputs, states) and covariance (outputs, states, states) of the state, one filter for each output."""
+    """Kalman filters, one for each output, with the mean m and the covariance P of the state."""
 
     fields = {
         "seen": integer(),
@@ -172,8 +172,8 @@ class TemporalLearner(StepLearner):
         robust: float = inf,
     ) -> None:
         self.features, self.outputs, self.blocks, self.noise, self.robust = features, outputs, blocks, noise, robust
-        self.time, self.last = time, 0.0  # the column, and the time of the last row
-        self.first = np.cumsum([0, *(block.states for block in blocks)])  # states of the blocks
+        self.time, self.last = time, 0.0  # the column of the time, and the time of the last row
+        self.first = np.cumsum([0, *(block.states for block in blocks)])  # first state of each block
         self.states = int(self.first[-1])
         self.m = np.zeros((outputs, self.states))
         P = np.zeros((self.states, self.states))
@@ -192,7 +192,7 @@ class TemporalLearner(StepLearner):
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         t, m, P, g, v = seen
-        self.last = max(self.last, t) if self.seen else t  # time does not go back
+        self.last = max(self.last, t) if self.seen else t  # `last` never decreases
         s = v * np.maximum(1.0, np.abs(e) / (np.sqrt(v) * self.robust))
         self.m = m + g * (e / s)[:, None]
         u = g / np.sqrt(s)[:, None]
@@ -216,13 +216,13 @@ class TemporalLearner(StepLearner):
         return float(self.seen) if self.time is None else float(x[self.time])
 
     def observed(self, t: float, x: Array) -> Array:
-        """Return h, (states,): y is h'state and noise."""
+        """Return h, (states,), for which y = h'state + noise."""
         h = np.zeros(self.states)
         h[self.first[:-1]] = [block.observed(t, x) for block in self.blocks]
         return h
 
     def transition(self, dt: float) -> tuple[Array, Array]:
-        """Return A and Q of all blocks, (states, states)."""
+        """Return the matrices A(dt) and Q(dt) of all blocks, (states, states)."""
         A, Q = np.zeros((2, self.states, self.states))
         for block, i in zip(self.blocks, self.first, strict=False):
             own = slice(i, i + block.states)
