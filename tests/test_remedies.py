@@ -59,7 +59,7 @@ def test_names_of_kafbox():
         ogp.kafbox.FBKLMS(nu=0.1)
     with pytest.raises(TypeError, match="lambda is called leak here"):
         ogp.kafbox.NORMA(**{"lambda": 0.1})
-    with pytest.raises(TypeError, match="KAFBOX's M has no counterpart here"):
+    with pytest.raises(TypeError, match="KAFBOX's M has no equivalent here"):
         ogp.KLMS(M=100)
     with pytest.raises(
         TypeError, match=r"KAFBOX's kernelpar is the parameter of the kernel, as in RBF\(kernelpar\) here"

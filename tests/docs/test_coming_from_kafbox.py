@@ -64,7 +64,7 @@ DEFECTS = {"mxklms", "kapsm", "rffklms", "qklms_fb", "klms_csal1", "klms_csl1", 
 
 def test_what_kafbox_ignores_is_refused():
     """A name that no parameter has, such as `tcoeff` of its NORMA, which nothing there reads."""
-    with pytest.raises(TypeError, match=r"argument 'tcoeff'. .* no counterpart here. The parameters are kernel, step"):
+    with pytest.raises(TypeError, match=r"argument 'tcoeff'. .* no equivalent here. The parameters are kernel, step"):
         ogp.kafbox.NORMA(tcoeff=0.5)
 
 

@@ -229,7 +229,7 @@ def test_wrong_arguments_are_refused_when_the_query_is_built(spark, tmp_path):
     for change, kind, message in wrong:
         with pytest.raises(kind, match=message):
             run_keyed(df, **(good | change))
-    with pytest.raises(TypeError, match="must be mergeable"):
+    with pytest.raises(TypeError, match="must have a method merge"):
         fit(df, features=FEATURES, target="y", model=SMALL)
     write_files(events(2, 2), tmp_path / "in", 1)
     streaming = stream(spark, tmp_path / "in")

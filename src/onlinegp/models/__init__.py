@@ -1,4 +1,4 @@
-"""The estimators: one small class per algorithm, with its parameters, its recipe and its citation."""
+"""The models: a small class for each algorithm, with its parameters, its recipe and its citation."""
 
 from onlinegp.models.affine.kap import KAP
 from onlinegp.models.affine.kapsm import KAPSM

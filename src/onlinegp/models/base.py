@@ -57,24 +57,24 @@ class OnlineRegressor(Locked, Pickled, Estimator):
     _learned_with: dict[str, Any]
     _learner: Learner | None = None
     _health: Health = Health()
-    _single: bool = True  # whether y had one dimension
-    _recent: Trace | None = None  # the end of the last run; copies and files do not have it
+    _single: bool = True  # whether y has one dimension
+    _recent: Trace | None = None  # the last rows of the last run; not copied or saved
 
     def check(self) -> None:
-        """Raise an error if a parameter is invalid, as far as this can be checked without data."""
+        """Raise an error if a parameter is invalid. Some parameters can be checked only with data, in `start`."""
 
     def start(self, features: int, outputs: int) -> Learner:
-        """Return a new learner, or raise an error that names the invalid parameter."""
+        """Return a new learner. Raise an error that names the first invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define start(features, outputs).")
 
     @property
     def inner_facts(self) -> Facts:
-        """The facts of the innermost model, which is the one that breaks down."""
+        """The facts of the innermost model, whose remedy applies if the model diverges."""
         return self.facts
 
     @property
     def delay(self) -> int:
-        """The number of rows at the start that are predicted before any y is known: one, or the horizon."""
+        """The number of first rows that are predicted before any y is known: one, or the horizon."""
         return 1
 
     # Learning
@@ -87,7 +87,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
             return self.partial_fit(X, y)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn one or more rows, in order. Invalid input is refused before any row is learned."""
+        """Learn one or more rows, in order. If a row is invalid, raise an error and learn none of them."""
         with self._lock:
             learner, X, Y = self.rows_to_learn(X, y)
             before = learner.seen
@@ -211,7 +211,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         return (predictions.mean[which], predictions.std[which]) if return_std else predictions.mean[which]
 
     def predict_distribution(self, X: ArrayLike) -> Predictions:
-        """Return the predictive distributions of y at the rows of X: mean, std, intervals, quantiles, densities."""
+        """Return the distributions of y at the rows of X, with mean, std, intervals, quantiles and densities."""
         predictions = self._predictions(X)
         return predictions.output(0) if self._single else predictions
 
@@ -229,7 +229,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         return predictions.output(0) if self._single else predictions
 
     def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Return the ends of the intervals that contain y with probability `level`, at the rows of X."""
+        """Return lower and upper ends of the intervals that contain y with probability `level` at the rows of X."""
         quick = self._quick("interval_one", X, probability(WIDE, level=level))
         if quick is not None:
             return np.array([quick[2]]), np.array([quick[3]])
@@ -251,7 +251,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         return float(answer[0]) if answer.ndim == 1 else answer[0]
 
     def _quick(self, name: str, X: ArrayLike, *arguments: Any) -> Any:
-        """Return the result of a fast path of the learner for an array of one row, or None if it does not apply."""
+        """Return the result of the fast path `name` of the learner for one row, or None if there is no such path."""
         single = self._single and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1
         fast = getattr(self._learner, name, None) if single else None
         quick = None if fast is None else fast(X[0], *arguments)  # type: ignore[index]
@@ -261,9 +261,9 @@ class OnlineRegressor(Locked, Pickled, Estimator):
 
     @property
     def forecast(self) -> Any:
-        """Not available: a forecast needs past values of y, which only `Lagged` and `Forecaster` keep."""
+        """Raise an error: forecasts need past values of y, which only `Lagged` and `Forecaster` store."""
         raise AttributeError(
-            f"{type(self).__name__} has no forecast: it keeps no past values of y. Use onlinegp.Forecaster(), or "
+            f"{type(self).__name__} has no forecast: it does not store past values of y. Use onlinegp.Forecaster(), or "
             f"onlinegp.Forecaster(model=Lagged({type(self).__name__}(...), lags=10)), and fit it to the series."
         )
 
@@ -271,7 +271,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
 
     @property
     def size_(self) -> int:
-        """The number of centers, or of anything else that grows with the data."""
+        """The number of centers, or of other items that grow with the data."""
         return self._working.size
 
     @property
@@ -286,16 +286,16 @@ class OnlineRegressor(Locked, Pickled, Estimator):
 
     @property
     def learner(self) -> Learner:
-        """The learner, which holds everything that was learned; see `onlinegp.learner`."""
+        """The learner, which contains everything that was learned; see `onlinegp.learner`."""
         return self._working
 
     @property
     def importance_(self) -> Array:
-        """How much each input matters, (d,), as shares that add up to 1. They follow from the length scales.
+        """How much each input matters, (d,): shares that add up to 1, computed from the length scales.
 
-        The share of an input grows with 1 - c, where c is the correlation between f(x) and f at a point that is one
-        standard deviation of this input away, according to the kernel. A mixture has the weighted mean of its members.
-        Past values of `Lagged` come last.
+        The share of an input grows with 1 - c, where c is the correlation, according to the kernel, of f at two points
+        that differ by one standard deviation of this input. A mixture has the weighted mean of its members. Past values
+        of `Lagged` come last.
         """
         return mean_importance(self.kernels_in_use(self._working), getattr(self, "centers_", None), type(self).__name__)
 
@@ -310,7 +310,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
     # Saving
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a file. It is written under another name and renamed: a crash leaves no partial file."""
+        """Write the model to a file. The new file replaces an old file in one step: a crash leaves no partial file."""
         from onlinegp.models.model_file import save
 
         save(self, path)
@@ -339,12 +339,12 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         return self
 
     def encoding(self) -> Encoding | None:
-        """Return how columns are encoded, for a model that does so; see `Columns`."""
+        """Return how columns are encoded, or None; see `Columns`."""
         return None
 
     def adopt_encoding(self, contents: Any) -> Self:
-        """Continue with an encoding from a file; only `Columns` has one."""
-        raise ValueError(f"the file has an encoding of columns, but {type(self).__name__} has none.")
+        """Continue with an encoding from a file. Only `Columns` supports this."""
+        raise ValueError(f"the file has an encoding of columns, but {type(self).__name__} does not encode columns.")
 
     # Internals
 
@@ -353,7 +353,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
 
     @property
     def learned_with(self) -> dict[str, Any]:
-        """The parameters that learning started with, or the current ones before learning."""
+        """The parameters at the start of learning. Before learning, the current parameters."""
         return self._learned_with if self.__sklearn_is_fitted__() else self.unfitted().get_params(deep=False)
 
     @property
@@ -365,11 +365,11 @@ class OnlineRegressor(Locked, Pickled, Estimator):
         return outer(self._learner.learner if isinstance(self._learner, Undo) else self._learner)
 
     def _begin(self, features: int, y: Array, names: Any) -> None:
-        """Start a stream. From now on the parameters are fixed."""
+        """Start a new stream with the current parameters."""
         self._adopt(features, 1 if y.ndim == 1 else y.shape[1], y.ndim == 1, names)
 
     def _adopt(self, features: int, outputs: int, single: bool, names: Any, contents: Contents | None = None) -> None:
-        """Replace the learner by a new one, which continues from contents if given, in one step."""
+        """Replace the learner in one step by a new learner, which continues from `contents` if given."""
         learner, health, parameters = start_learner(self, features, outputs, contents)
         own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         own |= {} if names is None else {"feature_names_in_": names}

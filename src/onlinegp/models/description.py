@@ -1,4 +1,4 @@
-"""Convert a model's class and parameters to plain data and back: names and numbers, never code."""
+"""Convert the class and the parameters of a model to plain data, without code, and back."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from onlinegp.recipes import dictionaries, forgetting, pruning
 UNIONS = (dictionaries.Dictionary, forgetting.Forgetting, pruning.Pruning)
 PARTS = {part.__name__: part for union in UNIONS for part in union.__args__}
 LIBRARY = "onlinegp"
-DEEPEST = 50  # the largest depth of models within models in a file
+DEEPEST = 50  # how deep models in a file may be nested
 
 
 def describe(model: OnlineRegressor, *, depth: int = 0) -> dict[str, Any]:
-    """Return the class of a model and the parameters that it learned with, or its current ones before learning."""
+    """Return the class and the parameters of a model as plain data."""
     _not_too_deep(depth)
     cls = type(model)
     module = LIBRARY if cls.__module__.startswith(f"{LIBRARY}.") else cls.__module__
@@ -31,7 +31,7 @@ def describe(model: OnlineRegressor, *, depth: int = 0) -> dict[str, Any]:
 
 
 def rebuild(description: Any, *, depth: int = 0) -> OnlineRegressor:
-    """Return the unfitted model that `describe` described. Its class must have been imported."""
+    """Return the unfitted model of a description by `describe`. Its class must have been imported."""
     _not_too_deep(depth)
     if not isinstance(description, dict) or not isinstance(description.get("params"), dict):
         raise ModelFileError("a model must be an object with a class and parameters.")
@@ -67,12 +67,12 @@ def _encoded(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return [_encoded(name, item, depth) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
-        return {"number": repr(value)}  # which JSON does not have
+        return {"number": repr(value)}  # JSON has no infinity or NaN
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ModelFileError(
         f"{name}={value!r} cannot be written to a model file: only numbers, strings, models and the library's own "
-        f"kernels and parts can. Save its parameters yourself and rebuild the model."
+        f"kernels and parts can. Save the parameters yourself and build the model again."
     )
 
 
@@ -93,7 +93,7 @@ def _decoded(value: Any, depth: int) -> Any:
 def _kernel(spec: Any) -> Kernel:
     kernel = from_spec(spec)
     with np.errstate(all="ignore"):
-        kernel(np.zeros((1, columns(kernel))))  # a kernel that is too deep to be evaluated fails here
+        kernel(np.zeros((1, columns(kernel))))  # raises an error for a kernel that is nested too deep
     return kernel
 
 
@@ -101,5 +101,5 @@ def _part(name: str, numbers: dict[str, Any]) -> Any:
     for key, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise ModelFileError(f"{key} of {name} must be a number, got {reprlib.repr(number)}.")
-        float(number)  # fails for whole numbers that do not fit into a double
+        float(number)  # raises an error for integers that do not fit into a double
     return PARTS[name](**numbers)

@@ -1,8 +1,7 @@
-"""Track errors along the rows, for the models made of models: scales, weights and intervals.
+"""Recursions over the errors of rows, for the models that wrap other models: scales, weights and intervals.
 
-The loops here are the definitions. If the compiled module was built, its twins in native/wrappers/error_tracking.hpp
-run and give the same bits. Each function takes its state as arrays, changes them in place, and returns the values
-before each row.
+Each function takes its state as arrays, updates them in place, and returns the values before each row. The Python loops
+are the definition; the compiled twins in native/wrappers/error_tracking.hpp give the same bits.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.native_module import native as compiled_module
 
-MAX_RATIO = 100.0  # z^2 / scale of a row is limited to this, which bounds the effect of an outlier
-TINY = 1e-12  # z^2 is limited to [TINY, 1 / TINY], so that a scale is never zero
-MEMORY = (
-    0.5  # nats: one row changes log weights by at most this for each of the 1 / (1 - fade) rows that are remembered
-)
-LEAST = -1e300  # the log of a density of zero
-WIDEST = 300.0  # the largest |log scale|: neither scales nor their squares overflow
-ODDS = 3.0  # the ratio of actual to expected odds of a miss to detect
-CONFIRMED, MOST_ROWS = 400.0, 2000.0  # the initial stretch counts as this many rows; no stretch counts as more
+MAX_RATIO = 100.0  # limit of z^2 / scale, which bounds the effect of an outlier
+TINY = 1e-12  # z^2 is clipped to [TINY, 1 / TINY], so that a scale is never zero
+MEMORY = 0.5  # nats: a row changes log weights by at most MEMORY / (1 - fade)
+LEAST = -1e300  # log density in place of log 0
+WIDEST = 300.0  # limit of |log scale|, so that squared scales do not overflow
+ODDS = 3.0  # the tests look for odds of a miss that are wrong by this factor
+CONFIRMED, MOST_ROWS = 400.0, 2000.0  # rows that the initial stretch counts like, and the maximum
 ALARM = 6.0  # nats of evidence that coverage is wrong
 LIMITS = (CONFIRMED, MOST_ROWS, ALARM, WIDEST)
 
@@ -40,14 +37,14 @@ def fading_scales(
     tiny: float = TINY,
     native: bool = True,
 ) -> Array:
-    """Return fading means of z^2, (n, p): the squared scales of residuals, each from the rows before it.
+    """Return the squared scales of residuals, (n, p): fading means of z^2 over the rows before each row.
 
     scale = total / count,   total <- keep total + w z^2,   count <- keep count + 1
 
     For Student's t with `degrees` nu the weight is w = (nu + 1) / (nu + z^2 / scale): one step of expectation and
     maximization per row (Lange, Little and Taylor, "Robust statistical modeling using the t distribution", JASA, 1989).
-    For the normal distribution, degrees = 0, the weight is one, and z^2 is limited to `far` times the scale. z^2 is
-    always limited to [tiny, 1 / tiny].
+    For the normal distribution (degrees = 0) the weight is one, and z^2 is clipped to `far` times the scale. z^2 is
+    always clipped to [tiny, 1 / tiny].
     """
     out = np.empty(Z2.shape)
     if native and (twin := compiled_module()):
@@ -65,12 +62,12 @@ def fading_scales(
 
 
 def fading_weights(densities: Array, fade: float, log_weights: Array, *, native: bool = True) -> Array:
-    """Return the weights of members, (n, m), each from the log densities (n, m) of the rows before it.
+    """Return the weights of members before each row, (n, m), from the log densities of the rows, (n, m).
 
     log w <- fade log w + log p,   where log p >= best log p of the row - MEMORY / (1 - fade)
 
-    The bound is 5 for a fade of 0.9: one outlier counts as much as ten rows that differ by half a nat. For a fade of
-    one there is no bound, and the weights are those of Bayes' rule.
+    With a fade of 0.9 the bound is 5: one outlier counts at most like ten rows that differ by half a nat. With a fade
+    of one there is no bound, and Bayes' rule gives the weights.
     """
     out = np.empty(densities.shape)
     cut = weights_rule(fade)["cut"]
@@ -81,7 +78,7 @@ def fading_weights(densities: Array, fade: float, log_weights: Array, *, native:
     for i, row in enumerate(densities.tolist()):
         shares = [exp(one) for one in w]
         whole = 0.0
-        for share in shares:  # in this order; `sum` may use another
+        for share in shares:  # in the order of the compiled twin
             whole += share
         out[i] = [share / whole for share in shares]
         row = [min(one, -LEAST) if one > LEAST else LEAST for one in row]  # NaN counts as a density of zero
@@ -99,7 +96,7 @@ def weights_rule(fade: float) -> dict[str, float]:
 
 
 def fading_means(V: Array, keep: float, total: Array, count: Array) -> Array:
-    """Return fading means of values (n, m), each from the rows before it. The first row has its own value.
+    """Return fading means of values (n, m) over the rows before each row. The mean of the first row is its own value.
 
     mean = total / count,   total <- keep total + v,   count <- keep count + 1
     """
@@ -119,7 +116,7 @@ def shares_of(log_weights: Array) -> Array:
 
 
 def check_log_weights(log_weights: Array) -> None:
-    """Check that the largest of stored log weights is zero."""
+    """Raise a ValueError unless the largest stored log weight is zero."""
     if not np.all(log_weights.max(axis=-1) == 0.0):
         raise ValueError(f"the largest of log_weights must be 0, got {log_weights!r}.")
 
@@ -128,11 +125,11 @@ def check_log_weights(log_weights: Array) -> None:
 class StretchRule:
     """The constants of `tracked_stretch` for one level."""
 
-    outside: float  # the share of rows that an interval should miss: 1 - level
-    step: float  # the gain while coverage is wrong: a miss changes log s by step (1 - outside)
+    outside: float  # the expected share of misses, 1 - level
+    step: float  # the gain g while coverage is wrong
     slope: float  # d coverage / d log s of a normal prediction: 2 z phi(z)
-    more: tuple[float, float]  # log-likelihood ratio of a miss and of a hit if misses have three times their odds
-    fewer: tuple[float, float]  # likewise, a third of their odds
+    more: tuple[float, float]  # log-likelihood ratios of a miss and a hit for three times the odds of a miss
+    fewer: tuple[float, float]  # the same for a third of the odds
 
     @classmethod
     def at(cls, level: float, step: float) -> StretchRule:
@@ -141,12 +138,12 @@ class StretchRule:
 
     @property
     def constants(self) -> Array:
-        """All numbers of the rule, for its compiled twin."""
+        """All numbers of the rule, for the compiled twin."""
         return np.array([self.outside, self.step, self.slope, *self.more, *self.fewer, *LIMITS])
 
 
 def _evidence(outside: float, odds: float) -> tuple[float, float]:
-    """Return log p1 / p0 of a miss and of a hit, where p1 has `odds` times the odds of p0 = outside."""
+    """Return log p1 / p0 of a miss and of a hit, if the odds of a miss are multiplied by `odds`."""
     other = odds * outside / (1.0 - outside + odds * outside)
     return log(other / outside), log((1.0 - other) / (1.0 - outside))
 
@@ -161,7 +158,7 @@ def tracked_stretch(
     *,
     native: bool = True,
 ) -> Array:
-    """Return the stretch s, (n, p), of the interval at each row, given the misses as ones and zeros, (n, p).
+    """Return the stretch s of the interval at each row, (n, p), given the misses (1) and hits (0), (n, p).
 
     ::
 
@@ -170,11 +167,11 @@ def tracked_stretch(
         more  = max(0, more + log p1 / p0),      p1 with three times the odds of a miss;  fewer: a third of them
         where more or fewer reaches 6:           g = step,  rows <- 0
 
-    The gain g makes the stretch a mean over the rows so far, which starts as if 400 rows had confirmed s = 1. So on a
-    stream that does not change, the intervals converge. Page's sums `more` and `fewer` detect wrong coverage, and then
-    the stretch moves by whole steps until coverage is right. So for any data, the share of misses over many rows stays
-    close to `outside`. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, on the
-    logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
+    With this gain g, the stretch is a mean over the rows so far, which starts as if 400 rows had confirmed s = 1. So on
+    a stream that does not change, the intervals converge. Page's sums `more` and `fewer` detect wrong coverage; then
+    the stretch moves by whole steps until coverage is right. So the share of misses over many rows stays close to
+    `outside` for any data. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, on
+    the logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
     decaying step sizes", ICML, 2024.
     """
     out = np.empty(missed.shape)
@@ -197,5 +194,5 @@ def tracked_stretch(
 
 
 def keep_of(half_life: float) -> float:
-    """Return the factor per row for which a weight halves after `half_life` rows."""
+    """Return the factor per row that halves a weight in `half_life` rows."""
     return float(0.5 ** (1.0 / half_life))

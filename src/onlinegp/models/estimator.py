@@ -1,4 +1,4 @@
-"""scikit-learn's estimator protocol without importing scikit-learn, which would be slow."""
+"""The estimator protocol of scikit-learn, without the slow import of scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_x, check_Xy, no_features
 
-# Names of arguments by constructor. The weak keys do not keep classes alive.
+# Argument names of each constructor. Weak keys let unused classes be deleted
 _ARGUMENTS: WeakKeyDictionary[Callable[..., None], tuple[str, ...]] = WeakKeyDictionary()
 
-FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of models use
+FOR_THE_LIBRARY = {  # hidden in `dir`: attributes for tuners, files, fleets and authors of models
     *("inner_facts", "tunes_itself"),
     *(
         "adopt_encoding",
@@ -86,7 +86,7 @@ class Estimator:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name. They take effect at the next `fit`."""
-        for name in sorted(params, key=lambda name: "__" in name):  # a kernel before its parts
+        for name in sorted(params, key=lambda name: "__" in name):  # first the kernel, then its parts
             own, _, inner = name.partition("__")
             value = params[name]
             if own not in self.parameter_names():
@@ -108,7 +108,7 @@ class Estimator:
 
     @property
     def features_optional(self) -> bool:
-        """Whether X may be None: a series without features, predicted from its own past."""
+        """Whether X may be None, for a series that is predicted from its own past."""
         return False
 
     def __dir__(self) -> list[str]:
@@ -126,7 +126,7 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str | None:
-        """Return what was learned, and scikit-learn's diagram if it is installed, for a notebook; None for the text."""
+        """Return HTML for a notebook: what was learned, and the diagram of scikit-learn if it is installed."""
         try:
             from sklearn.utils import estimator_html_repr
         except ImportError:
@@ -134,7 +134,7 @@ class Estimator:
         return self._learned_html() + estimator_html_repr(self)
 
     def _learned_html(self) -> str:
-        """Return what was learned in one line of HTML, empty before learning."""
+        """Return a line of HTML about what was learned, empty before learning."""
         return ""
 
     def __sklearn_tags__(self) -> Any:
@@ -146,10 +146,10 @@ class Estimator:
             target_tags=TargetTags(required=True, multi_output=True),
             regressor_tags=RegressorTags(),
             input_tags=InputTags(),
-            requires_fit=False,  # before learning, the prediction is the prior
+            requires_fit=False,  # before learning, models predict from the prior
         )
 
-    # Arrays and frames: `feature_names_in_` holds the columns of the first frame, if they had names
+    # Arrays and frames. `feature_names_in_` holds the names of the columns of the first frame
 
     def checked_X(self, X: ArrayLike) -> Array:
         """Return X as (n, d). The columns of a frame are selected by name."""
@@ -189,24 +189,24 @@ class Estimator:
         return check_x(x, width=getattr(self, "n_features_in_", None))[None, :]
 
     def _in_order(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return one row with the names that the model was trained with, in their order."""
+        """Return a row with its columns in the order of training."""
         names, owner = getattr(self, "feature_names_in_", None), type(self).__name__
         if names is None:
             raise ValueError(
-                f"x has names, but {owner} was trained without any, so their order is not known. Pass the numbers in "
+                f"x has names, but {owner} was trained without names, so their order is unknown. Pass the numbers in "
                 f"the order of training, such as list(x.values()), or train with rows that have names."
             )
         return dict(zip(names, frames.in_order(row, names, owner), strict=True))
 
     def _remember(self, names: Any) -> None:
-        """Set `feature_names_in_` when learning starts, or remove it without names."""
+        """Set `feature_names_in_` when learning starts. Without names, remove it."""
         vars(self).pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
 
 
 def _arguments(constructor: Callable[..., None]) -> tuple[str, ...]:
-    """Return the names of a constructor's arguments without self, cached: reading a signature takes 25 us."""
+    """Return the argument names of a constructor without self. Cached, because reading a signature takes 25 us."""
     names = _ARGUMENTS.get(constructor)
     if names is None:
         names = _ARGUMENTS[constructor] = tuple(inspect.signature(constructor).parameters)[1:]
@@ -231,7 +231,7 @@ def _replaced(part: Any, name: str, value: Any) -> Any:
         return part.set_params(**{name: value})
     own, _, inner = name.partition("__")
     if not is_dataclass(part) or isinstance(part, type) or own not in {f.name for f in fields(part)}:
-        raise ValueError(f"Invalid parameter {own!r} for {part!r}. See get_params() for the valid ones.")
+        raise ValueError(f"Invalid parameter {own!r} for {part!r}. Valid parameters are in get_params().")
     return replace(part, **{own: _replaced(getattr(part, own), inner, value) if inner else value})
 
 

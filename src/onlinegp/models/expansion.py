@@ -14,7 +14,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Contents, Fields, Values, WithFields, array, integer, learner, points
 
-MAX_BLOCK_VALUES = 1 << 18  # kernel values at a time, to bound the memory of a block and the response time to Ctrl-C
+MAX_BLOCK_VALUES = 1 << 18  # kernel values per block: limits memory, and the time until Ctrl-C works
 
 
 class Expansion(WithFields):
@@ -42,9 +42,9 @@ class Expansion(WithFields):
         most: int | None = None,
     ) -> None:
         self.kernel, self.features, self.outputs, self.also, self.most = kernel, features, outputs, also, most
-        kernel(np.zeros((1, features)))  # refuses a kernel of another width
+        kernel(np.zeros((1, features)))  # raises an error if the kernel has another width
         self.centers = np.empty((0, features))
-        self._numbers = np.zeros((outputs + len(also), 0))  # the weights, then the others
+        self._numbers = np.zeros((outputs + len(also), 0))  # the weights, then the additional numbers
 
     @property
     def size(self) -> int:
@@ -56,11 +56,11 @@ class Expansion(WithFields):
 
     @property
     def weights(self) -> Array:
-        """The weights, (m, outputs), a view to be changed in place. It is valid until the centers change."""
+        """The weights, (m, outputs): a view to change in place, valid until the centers change."""
         return self._numbers[: self.outputs].T
 
     def numbers(self, name: str) -> Array:
-        """Return the additional numbers of this name, (m,), such a view too."""
+        """Return the additional numbers of this name, (m,): also a view."""
         return self._numbers[self.outputs + self.also.index(name)]
 
     # Evaluation
@@ -81,7 +81,7 @@ class Expansion(WithFields):
         return np.concatenate([np.empty((0, self.size)), *parts])
 
     def nearest(self, x: Array) -> tuple[int, float]:
-        """Return the center nearest to x and its squared Euclidean distance; the first of equally near ones."""
+        """Return the first nearest center to x and its squared Euclidean distance."""
         d2 = ((self.centers - x) ** 2).sum(axis=1)
         j = int(d2.argmin())
         return j, float(d2[j])
@@ -89,7 +89,7 @@ class Expansion(WithFields):
     # Changes
 
     def append(self, x: Array, weight: Array | float = 0.0, **also: float) -> None:
-        """Make x (d,) the last center, with a weight (outputs,) and additional numbers, zero by default."""
+        """Append x (d,) as a center, with a weight (outputs,) and additional numbers, which are zero by default."""
         self.centers = np.vstack([self.centers, x])
         self._numbers = np.pad(self._numbers, ((0, 0), (0, 1)))
         self.replace(self.size - 1, x, weight, **also)
@@ -101,11 +101,11 @@ class Expansion(WithFields):
             self.numbers(name)[j] = also.get(name, 0.0)
 
     def remove(self, j: int) -> None:
-        """Remove center j; those after it move up by one."""
+        """Remove center j. Later centers move up by one."""
         self.centers, self._numbers = np.delete(self.centers, j, axis=0), np.delete(self._numbers, j, axis=1)
 
     def add(self, k: Array, amount: Array) -> None:
-        """Add k_i amount (outputs,) to the weights of each center i; k (m,)."""
+        """Add k_i amount to the weights of each center i. k: (m,). amount: (outputs,)."""
         self.weights[...] += np.multiply.outer(k, amount)
 
     # Storage
@@ -122,16 +122,16 @@ class Expansion(WithFields):
     def assign(self, values: Values) -> None:
         self.centers = np.array(values["centers"], order="C")
         numbers = np.vstack([values["weights"].T, *(values[name] for name in self.also)])
-        self._numbers = np.ascontiguousarray(numbers)  # the rounding of the mean depends on the order in memory
+        self._numbers = np.ascontiguousarray(numbers)  # rounding depends on the memory layout
 
 
 def kernel_rows(kernel: Kernel, C: Array, X: Array) -> Array:
-    """Return the kernel rows of X (n, d) with the centers C (m, d), (n, m): row by row, as `at` computes them."""
+    """Return the kernel rows of X (n, d) with the centers C (m, d), (n, m), computed row by row as in `at`."""
     return np.array([kernel.row(C, x) for x in np.ascontiguousarray(X)]).reshape(len(X), len(C))
 
 
 class ExpansionLearner(StepLearner):
-    """A learner whose mean is the expansion `f`."""
+    """A learner with the mean f(x), an expansion `f`."""
 
     fields: Fields = {"seen": integer(), "f": learner()}
 

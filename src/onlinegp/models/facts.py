@@ -1,7 +1,7 @@
-"""Facts about a model, which `onlinegp models`, the catalogue and `onlinegp compare` show or use.
+"""Facts about a model for `onlinegp models`, `onlinegp compare` and the catalogue.
 
-The docstring of a class holds those that are for people: a paragraph with its cost, memory, equation and variance, each
-on a line, and its source under References.
+The docstring of a class contains the facts for readers: a paragraph with a line each for cost, memory, equation and
+variance, and the source under References.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from inspect import cleandoc
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about a class of models.
+    """Facts about a class of models.
 
     Attributes
     ----------
     cost, memory : per sample; m is the number of centers, d the number of features
     equation : the update or the model in one line
-    variance : the meaning of its variance of y
-    citation : its source; empty if this library is the source
+    variance : the meaning of the variance of y
+    citation : the source; empty if this library is the source
     bounded : whether cost and memory per sample stay bounded on a bounded input domain
-    bounded_by : if they do not: the parameter that bounds them, if there is one
-    std_from_errors : whether the standard deviation comes from recent errors; such a model stays uncertain when it
-        diverges
-    remedy : what to do if the model breaks down
+    bounded_by : the parameter that bounds them if they do not, if there is one
+    std_from_errors : whether the standard deviation comes from recent errors, so that it is large when a model diverges
+    remedy : what to do if the model diverges
     """
 
     cost: str = ""
@@ -45,7 +44,7 @@ REFERENCES = "References\n----------\n"
 
 
 def with_docstring(facts: Facts, doc: str | None) -> Facts:
-    """Return the facts, completed by those in a docstring."""
+    """Return the facts, completed from a docstring."""
     doc = cleandoc(doc or "") + "\n"
     found = {LABELS[label]: _joined(text) for label, text in LINES.findall(doc)}
     if citation := _joined(doc.partition(REFERENCES)[2]):
@@ -54,7 +53,7 @@ def with_docstring(facts: Facts, doc: str | None) -> Facts:
 
 
 def without_facts(doc: str) -> str:
-    """Return a docstring, indented like code or not, without the paragraph of facts."""
+    """Return a docstring without the paragraph of facts."""
     return LINES.sub("", cleandoc(doc) + "\n").replace("\n\n\n", "\n\n").rstrip()
 
 
@@ -68,7 +67,7 @@ SOURCE = re.compile(r'(?P<author>.+?),? "(?P<title>.+?),?",?\s*(?P<rest>.*?)(?P<
 def bibtex(name: str, citation: str) -> str:
     """Return a citation of the form ``A. Author and B. Author, "Title", journal, year.`` as a BibTeX entry.
 
-    A model whose source is this library cites its paper.
+    Without a citation, return the paper of this library.
     """
     found = SOURCE.match(_joined(citation or PAPER))
     if found is None:

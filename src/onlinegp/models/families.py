@@ -1,4 +1,4 @@
-"""The families of models, by package, for lists and the documentation."""
+"""Titles of the families of models, by package."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""KAFBOX's names of parameters, for error messages: what each is called here."""
+"""Translate the parameter names of KAFBOX in error messages."""
 
 from __future__ import annotations
 
-# By class, what KAFBOX's parameter is in terms of ours; docs/coming_from/kafbox.md explains the same table.
+# For each class: KAFBOX's parameter, and how to express it here; docs/coming_from/kafbox.md explains this table.
 RENAMED: dict[str, dict[str, str]] = {
     "KLMS": {"eta": "step", "M": "none"},
     "QKLMS": {"eta": "step", "epsu": "radius"},
@@ -56,12 +56,12 @@ KERNEL = {
 
 
 def renamed(model: str, names: list[str]) -> str:
-    """Return sentences that translate those names that are parameters of KAFBOX, for a model; "" if none is."""
+    """Return sentences that translate KAFBOX's parameters among `names` for a model, or ""."""
     known = KERNEL | RENAMED.get(model, {})
     return " ".join(_sentence(name, known[name]) for name in names if name in known)
 
 
 def _sentence(name: str, here: str) -> str:
     if here == "none":
-        return f"KAFBOX's {name} has no counterpart here."
+        return f"KAFBOX's {name} has no equivalent here."
     return f"{name} is called {here} here." if here.isidentifier() else f"KAFBOX's {name} is {here} here."

@@ -1,7 +1,7 @@
 """Model files: versioned, compact, and safe to open even if they come from an unknown source.
 
-A file contains the class of a model, its parameters and the record of what it has learned, whose schema is in the
-header. An entry that does not fit is refused by name.
+A file contains the class of a model, its parameters, and a record of what the model has learned. The schema of the
+record is in the header. Errors name entries that do not fit.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from onlinegp.models.registry import LIBRARY, known_model
 from onlinegp.state import Contents, Schema, check_sizes, learner_from_bytes, learner_to_bytes, schema_of
 
 ABOUT = ("features", "outputs", "single", "names")
-RECORD = "record"  # the array of a file that holds what was learned
+RECORD = "record"  # name of the array with what was learned
 
 
 def save(model: OnlineRegressor, path: str | Path) -> None:
-    """Write a model to a file. It is written under another name and renamed: a crash leaves the old file or the new."""
+    """Write a model to a file in one step: a crash leaves either the old file or the new file."""
     write_atomically(path, [to_bytes(model)])
 
 
@@ -40,7 +40,7 @@ def load(path: str | Path) -> OnlineRegressor:
 
 
 def to_bytes(model: OnlineRegressor, *, extra: dict[str, Any] | None = None) -> bytes:
-    """Return a model as bytes, with additional JSON-compatible data."""
+    """Return a model and additional JSON-compatible data as bytes."""
     contents = model.dump()
     if contents is None:
         model.check()
@@ -56,9 +56,9 @@ def to_bytes(model: OnlineRegressor, *, extra: dict[str, Any] | None = None) -> 
 
 
 def from_bytes(data: bytes) -> OnlineRegressor:
-    """Return the model that `to_bytes` or a command wrote, or raise a ModelFileError.
+    """Return the model in a file of `to_bytes` or of a command. Raise a ModelFileError if the file is not valid.
 
-    A command names the columns of its table. If it encoded them, the model is returned inside `Columns`.
+    If a command encoded the columns of its table, the model is returned inside `Columns`.
     """
     model, extra = with_extra(data)
     with as_model_file_error():
@@ -66,7 +66,7 @@ def from_bytes(data: bytes) -> OnlineRegressor:
 
 
 def _for_tables(model: OnlineRegressor, extra: dict[str, Any]) -> OnlineRegressor:
-    """Return a model that takes rows of the table that a command read."""
+    """Return a model that takes rows of the table that the command read."""
     table = extra.get("stream", {}).get("columns", {})
     names, contents = table.get("features", []), model.dump()
     if contents is None or not names or model.encoding() is not None:
@@ -86,7 +86,7 @@ def _for_tables(model: OnlineRegressor, extra: dict[str, Any]) -> OnlineRegresso
 
 
 def with_extra(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
-    """Return the model and the additional data that `to_bytes` wrote, or raise a ModelFileError."""
+    """Return the model and the additional data in a file of `to_bytes`. Raise a ModelFileError if it is not valid."""
     header, arrays = container.from_bytes(data)
     if header.get("kind") != "model":
         what = reprlib.repr(header.get("kind"))
@@ -110,7 +110,7 @@ def with_extra(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
 
 
 def _learned(header: dict[str, Any], record: np.ndarray) -> Contents:
-    """Return the contents of a model that a file holds."""
+    """Return the contents of the model in a file."""
     if record.dtype != np.uint8 or record.ndim != 1:
         raise ModelFileError("the record of what was learned must be bytes.")
     contents = learner_from_bytes(Schema.parse(header.get("schema")), record.tobytes())
@@ -120,7 +120,7 @@ def _learned(header: dict[str, Any], record: np.ndarray) -> Contents:
 
 
 def check_about(header: dict[str, Any], proven: int = 0) -> None:
-    """Refuse a header whose entries about features, outputs and names are missing or make no sense.
+    """Raise an error if features, outputs or names are missing in a header or make no sense.
 
     `proven` is the number of values in the file. Unusually large sizes must not exceed it.
     """
@@ -133,6 +133,6 @@ def check_about(header: dict[str, Any], proven: int = 0) -> None:
 
 
 def only(header: Mapping[str, Any], *names: str) -> None:
-    """Refuse a header, or arrays, with entries other than these."""
+    """Raise an error if a header or arrays have other entries than `names`."""
     if odd := sorted(header.keys() - set(names)):
         raise ModelFileError(f"the file has the unknown entry {odd[0]!r}.")

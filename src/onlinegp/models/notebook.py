@@ -1,4 +1,4 @@
-"""What a notebook shows of a model that has learned, and of a fleet."""
+"""HTML for notebooks: what a model or a fleet has learned."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from onlinegp.html_tables import table
 from onlinegp.trace import Trace
 
-MAX_KEYS = 5  # keys of a fleet that are shown
-MAX_NAMES = 8  # names of inputs that are shown
-LEAST = 0.01  # the importance of an input that is shown
+MAX_KEYS = 5  # largest number of keys of a fleet to show
+MAX_NAMES = 8  # largest number of input names to show
+LEAST = 0.01  # smallest importance to show
 
 
 def learned_html(model: Any, recent: Trace | None) -> str:
-    """Return rows, inputs and size, the error and the coverage of the last run, and the inputs that matter, as HTML."""
+    """Return HTML with rows, inputs and size, error and coverage of the last run, and importance of inputs."""
     names = input_names(model)
     several = "1 input" if model.n_features_in_ == 1 else f"{model.n_features_in_} inputs"
     inputs = escape(", ".join(names)) if 0 < len(names) <= MAX_NAMES else several
@@ -28,7 +28,7 @@ def learned_html(model: Any, recent: Trace | None) -> str:
 
 
 def input_names(model: Any) -> list[str]:
-    """Return the names of the inputs of the inner model as far as they are known."""
+    """Return the names of the inputs of the inner model, if they are known."""
     names = getattr(model, "names_", None)
     return [str(name) for name in (getattr(model, "feature_names_in_", ()) if names is None else names)]
 
@@ -44,7 +44,7 @@ def _important(model: Any, names: list[str]) -> str:
 
 
 def fleet_html(fleet: Any) -> str:
-    """Return the number of models and what the first of them have learned, as HTML."""
+    """Return HTML with the number of models, and what the first models have learned."""
     shown = [(key, fleet[key]) for key in islice(fleet, MAX_KEYS)]
     rows = [(key, model.n_samples_seen_, model.size_) for key, model in shown]
     return f"<div>{escape(repr(fleet))}</div>" + (table(["key", "rows", "size"], rows) if rows else "")

@@ -1,4 +1,4 @@
-"""Copies and pickles of models: the learned contents are stored, not the learner."""
+"""Copy and pickle models by their learned contents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pickled:
     def __setstate__(self, own: dict[str, Any]) -> None:
         data = own.pop("_learner", None)
         vars(self).update(own)
-        if data is not None:  # parameters that were set after learning started take effect at the next fit
+        if data is not None:  # parameters that were set after the start take effect at the next fit
             contents = described_from_bytes(data)[1] | {"names": []}
             model: Any = type(self)(**self._learned_with)
             self._learner, _, _ = start_learner(model, contents["features"], contents["outputs"], contents)

@@ -1,4 +1,4 @@
-"""Models made of parts. A subclass defines its parameters, its recipe and its citation."""
+"""Base class of the models that are recipes of parts."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ KEYWORD = Parameter.KEYWORD_ONLY
 def parameters(cls: Class) -> Class:
     """Generate the constructor of a model from its annotated parameters, as `dataclass` does.
 
-    Parameters after ``_: KW_ONLY`` are passed by name. Parameters that all models of the family share (`shared`) come
-    last. The facts are completed by those in the docstring.
+    Parameters after ``_: KW_ONLY`` are passed by name. The parameters in `shared`, common to all models of a family,
+    come last. The facts are completed from the docstring.
     """
     shared = getattr(cls, "shared", {})
     own = {name: _plain(kind) for name, kind in vars(cls).get("__annotations__", {}).items()}
@@ -46,7 +46,7 @@ def parameters(cls: Class) -> Class:
 
 
 def _helpful(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor whose TypeError lists the parameters, and translates those of KAFBOX."""
+    """Return a constructor with a helpful TypeError, which lists the parameters and translates names of KAFBOX."""
 
     @wraps(init)
     def helpful(self: Any, *args: Any, **named: Any) -> None:
@@ -64,14 +64,14 @@ def _helpful(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return an annotation that `dataclass` understands even if it cannot resolve the text (in a notebook)."""
+    """Return an annotation that `dataclass` understands in a notebook, where it cannot resolve the text."""
     if annotation == "KW_ONLY":
         return KW_ONLY
     return ClassVar[Any] if str(annotation).startswith("ClassVar") else annotation
 
 
 def chosen_dictionary(dictionary: Dictionary | None) -> Dictionary:
-    """Return the given dictionary, or `Growing()` for None. Raise an error for anything else."""
+    """Return the dictionary, or `Growing()` if None. Raise a TypeError if it is not a dictionary."""
     if dictionary is None:
         return Growing()
     if not hasattr(dictionary, "place"):
@@ -80,17 +80,17 @@ def chosen_dictionary(dictionary: Dictionary | None) -> Dictionary:
 
 
 def chosen_pruning(pruning: Pruning | None) -> Pruning | None:
-    """Return the given pruning rule or None. Raise an error for anything else."""
+    """Return the pruning rule or None. Raise a TypeError if it is not a pruning rule."""
     if pruning is None:
         return None
     if not hasattr(pruning, "candidate"):
         raise TypeError(f"pruning must be a part such as Oldest(100), or None, got {pruning!r}.")
-    count("Use pruning=None for a dictionary that may grow without bound.", budget=pruning.budget)
+    count("Use pruning=None for an unlimited number of centers.", budget=pruning.budget)
     return pruning
 
 
 class RecipeRegressor(OnlineRegressor):
-    """Base class of models made of parts: kernel x dictionary x belief x forgetting x pruning.
+    """Base class of models made of parts: kernel, dictionary, belief, forgetting and pruning.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ class RecipeRegressor(OnlineRegressor):
     engine : {"auto", "native", "python"}
         The engine that runs the update: compiled, pure Python, or the best available; see :mod:`onlinegp.engine`.
     dtype : {"float64", "float32"}
-        The precision of the compiled engine, for the models that have a choice. float32 takes half the time and memory,
-        and keeps six digits.
+        The precision of the compiled engine. float32 takes half the time and memory, and keeps six digits. Not all
+        models have this parameter.
     """
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
@@ -110,7 +110,7 @@ class RecipeRegressor(OnlineRegressor):
     dtype: str = "float64"
 
     def recipe(self) -> Recipe:
-        """Return the recipe that the parameters describe, or raise an error that names the invalid parameter."""
+        """Return the recipe for the current parameters. Raise an error that names the first invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define recipe().")
 
     def check(self) -> None:
@@ -122,7 +122,7 @@ class RecipeRegressor(OnlineRegressor):
         learner: Learner = leaf(self.engine, readable_learner)
         if learner is readable_learner and self.dtype != "float64":
             raise ValueError(
-                f"dtype must be 'float64' for the Python engine, got {self.dtype!r}. Only the compiled one has both."
+                f"dtype must be 'float64' for the Python engine, got {self.dtype!r}. Only compiled code has float32."
             )
         return learner
 
@@ -149,7 +149,7 @@ class RecipeRegressor(OnlineRegressor):
 
     @property
     def posterior_cov_(self) -> Array:
-        """The covariance Sigma of f at the centers, which the belief tracks or assumes."""
+        """The covariance Sigma of f at the centers, tracked or fixed by the belief."""
         state = self._state
         return state.power * self._recipe.belief.covariance(state, self._gram())
 

@@ -1,4 +1,4 @@
-"""The readable engine: the one update, a sample at a time, in NumPy. It defines what the compiled filters must give."""
+"""The learner of a recipe in NumPy. It defines the results of the compiled filters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onlinegp.state import Contents, Values
 
 
 class RecipeLearner(StateFields):
-    """A recipe and its state. `dtype` is the precision of its compiled twin."""
+    """A recipe and its state. `dtype` is the precision of the compiled twin."""
 
     def __init__(self, recipe: Recipe, features: int, outputs: int, dtype: str = "float64") -> None:
         super().__init__(recipe, features, outputs)
@@ -38,7 +38,7 @@ class RecipeLearner(StateFields):
         return Plan("recipe", self, {"single": single}, recipe=compiled_recipe(self.recipe, self.features))
 
     def weights(self) -> tuple[Array, Array]:
-        """Return copies of the centers (m, d) and of their weights (m, p)."""
+        """Return copies of the centers (m, d) and their weights (m, p)."""
         return self.state.C.copy(), self.recipe.belief.weights(self.state)
 
     def learn(self, X: Array, Y: Array) -> None:
@@ -67,7 +67,7 @@ class RecipeLearner(StateFields):
         return self.compact_contents(self.dump())
 
     def compact_contents(self, contents: Contents) -> Contents:
-        """Return contents in compact form."""
+        """Return contents in a compact form for files."""
         return dump_compact(self.recipe, contents)
 
     def assign(self, values: Values) -> None:

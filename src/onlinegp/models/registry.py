@@ -1,4 +1,4 @@
-"""Find model classes by name: those of the library, and those that the user has defined."""
+"""Find model classes by name, in the library and among the classes of the user."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ LIBRARY = "onlinegp"
 
 
 def known_model(name: Any, module: Any) -> type[OnlineRegressor] | None:
-    """Return the class with this name that an imported module defines, or None.
+    """Return the class with this name in an imported module, or None.
 
-    The module of a class of this library is "onlinegp". This function imports nothing from elsewhere.
+    The module of a class of this library is "onlinegp". No other module is imported.
     """
     if module == LIBRARY and isinstance(name, str):
-        getattr(sys.modules[LIBRARY], name, None)  # it may be imported when it is first used
+        getattr(sys.modules[LIBRARY], name, None)  # this may import a class on first use
     for cls in _subclasses(OnlineRegressor):
         own = cls.__module__.startswith(f"{LIBRARY}.")
         if cls.__name__ == name and (LIBRARY if own else cls.__module__) == module:
@@ -25,11 +25,11 @@ def known_model(name: Any, module: Any) -> type[OnlineRegressor] | None:
 
 
 def models_of_users() -> list[type[OnlineRegressor]]:
-    """Return the classes that were defined outside of the library, the most recent first."""
+    """Return the classes that were defined outside the library, the most recent first."""
     return [cls for cls in _subclasses(OnlineRegressor) if not cls.__module__.startswith(f"{LIBRARY}.")]
 
 
 def _subclasses(cls: type[OnlineRegressor]) -> list[type[OnlineRegressor]]:
-    """Return all classes derived from this one, the most recent first."""
+    """Return all subclasses of a class, the most recent first."""
     found = [deeper for sub in cls.__subclasses__() for deeper in (sub, *_subclasses(sub))]
     return found[::-1]

@@ -1,4 +1,4 @@
-"""Learners that process one row at a time: look at x, then correct with y. Also a standard deviation from errors."""
+"""Base class of learners that process one row at a time, and the standard deviation of their errors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from onlinegp.predictions import Gaussian
 from onlinegp.recipes.state import MOST_SEEN
 from onlinegp.state import WithFields, array, number
 
-REMEMBERED = 100.0  # about how many rows the standard deviation averages over
+REMEMBERED = 100.0  # the standard deviation averages over about this number of rows
 LEAST = 1e-300  # the smallest mean square, so that a standard deviation is never zero
-SPACING = 2.0**-50  # values of y that differ by less than this share count as equal
+SPACING = 2.0**-50  # values of y count as equal if they differ by a smaller share
 SHARE_OF_A_CHANGE = 0.1  # its square is 1 / REMEMBERED
 
 
@@ -32,7 +32,7 @@ class StepLearner(WithFields, ABC):
     def look(self, x: Array) -> tuple[Array, Array | float, Any]:
         """Return the mean (p,) of y at x (d,), its standard deviation, and intermediate results for `correct`.
 
-        The learner does not change. The next call may overwrite the results.
+        The learner does not change. The next call may overwrite the intermediate results.
         """
 
     @abstractmethod
@@ -40,7 +40,7 @@ class StepLearner(WithFields, ABC):
         """Learn y (p,) at x (d,), with the error e = y - mean (p,) and the intermediate results of `look`."""
 
     def learn(self, X: Array, Y: Array) -> None:
-        with np.errstate(all="ignore"):  # a breakdown shows in the predictions and is reported there
+        with np.errstate(all="ignore"):  # a diverged model is detected from its predictions
             for x, y in zip(np.ascontiguousarray(X), Y, strict=True):
                 mean, _, seen = self.look(x)
                 self.correct(x, y, y - mean, seen)
@@ -65,22 +65,21 @@ class StepLearner(WithFields, ABC):
 
 
 class ErrorScale(WithFields):
-    """The root mean square of the errors, weighted towards about the last hundred rows.
+    """The root mean square of the errors of about the last hundred rows.
 
         std = sqrt(squares / count),   squares <- keep squares + max(|e|, floor)^2,   count <- keep count + 1
 
-    This is the standard deviation of models without a variance of their own. Before any row, `first` counts as an
-    error.
+    This is the standard deviation of models that define no variance. Before the first row, `first` counts as an error.
 
-    Errors below floor = max(resolution / 10, 2^-50 |y|) count as the floor, so that a long run of equal values does not
-    make the standard deviation vanish. The resolution is the smallest change of y between two rows so far. The floor
-    has the same effect as such a change in one of a hundred rows. 2^-50 |y| is the precision of y.
+    floor = max(resolution / 10, 2^-50 |y|) keeps the standard deviation positive while y is constant. The resolution is
+    the smallest change of y between two rows so far, and 2^-50 |y| is the precision of y. An error of resolution / 10
+    in each row has the same effect as one change in a hundred rows.
     """
 
     fields = {
         "squares": array("outputs", least=LEAST),
         "last": array("outputs"),
-        "resolution": array("outputs", least=0.0),  # zero: no y has changed yet
+        "resolution": array("outputs", least=0.0),  # zero: y has not changed yet
         "count": number(least=1.0, most=REMEMBERED + 1.0),
     }
 
@@ -106,14 +105,14 @@ class ErrorScale(WithFields):
         self.counted(float(vector[-1]))
 
     def add(self, e: Array, y: Array, seen: int) -> None:
-        """Learn the errors e (outputs,) of a row y (outputs,) after `seen` rows."""
+        """Learn the errors e (outputs,) of row number `seen`, with the targets y (outputs,)."""
         size = np.maximum(np.abs(e), self._floors(y[None, :], seen)[0])
         self.squares *= self.keep
         self.squares += np.clip(size * size, LEAST, 1.0 / LEAST)
         self.counted(self.keep * self.count + 1.0)
 
     def update(self, E: Array, Y: Array, seen: int) -> Array:
-        """Learn the errors E of rows Y, (n, outputs). Return the standard deviations before each row."""
+        """Learn the errors E of rows with targets Y, (n, outputs). Return the standard deviations before each row."""
         size, count = np.maximum(np.abs(E), self._floors(Y, seen)), np.full(E.shape[1], self.count)
         before = fading_scales(size * size, 0.0, self.keep, self.squares, count, far=np.inf, tiny=LEAST)
         self.counted(float(count[0]))
@@ -126,9 +125,9 @@ class ErrorScale(WithFields):
         np.sqrt(self.std, out=self.std)
 
     def _floors(self, Y: Array, seen: int) -> Array:
-        """Return the floors of rows Y (n, outputs), each from the changes up to it, and remember the last row."""
+        """Return the floors of rows Y (n, outputs), each from the changes up to this row, and store the last row."""
         change, spacing = np.abs(np.diff(Y, axis=0, prepend=self.last[None, :])), SPACING * np.abs(Y)
-        change[change <= spacing] = np.inf  # rounding
+        change[change <= spacing] = np.inf  # ignore rounding errors
         if not seen:
             change[0] = np.inf
         known = np.where(self.resolution > 0.0, self.resolution, np.inf)

@@ -1,4 +1,4 @@
-"""Undo failed calls: after an error or an interrupt, all layers of a learner have learned the same rows."""
+"""Undo failed calls, so that after an error or interrupt all layers of a learner have learned the same rows."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one
 from onlinegp.predictions import Predictions
 from onlinegp.state import Contents, Fields, dump, load
 
-MIN_DUMP_ROWS = 1024  # the smallest number of rows between two dumps
+MIN_DUMP_ROWS = 1024  # minimum number of rows between two dumps
 MIN_FLEET_DUMP_ROWS = 64  # the same in a fleet, which stores these rows for each key
-FIRST = 1024  # rows of the first piece of a call
-LONG = 0.1  # seconds between dumps
-QUICK, SLOW = 0.05, 0.2  # seconds: pieces grow if they take less, and shrink if they take more
-FEWEST = 32  # the smallest number of rows of a piece, because each call has a fixed cost
-RARE = 10.0  # calls take at least this many times as long as the dumps between them
+FIRST = 1024  # number of rows in the first piece of a call
+LONG = 0.1  # minimum time between dumps, in seconds
+QUICK, SLOW = 0.05, 0.2  # seconds: faster pieces grow, slower pieces shrink
+FEWEST = 32  # minimum number of rows of a piece, because each call has a fixed cost
+RARE = 10.0  # calls between two dumps take at least this multiple of the time of a dump
 
 
 def undoable(
     learner: Learner, start: Callable[[], Learner], contents: Contents | None, rows: int | None = None
 ) -> Learner:
-    """Return a learner whose calls change all of its layers or none.
+    """Return a learner in which each call changes all layers or none.
 
     The given learner is new, as returned by `start`, or has just loaded `contents`, which must not change. `rows` is
     the smallest number of rows between two dumps, MIN_DUMP_ROWS by default.
@@ -39,8 +39,8 @@ class Undo:
     """A learner, a dump of it, and the calls since the dump.
 
     After an exception, including Ctrl-C, a new learner loads the dump, repeats these calls and replaces the old one. If
-    this is interrupted too, it happens at the next use. Calls with many rows are cut into pieces, and only the last
-    piece is undone. A compiled learner is `atomic` and does not need this: it stops between two rows.
+    this is interrupted, too, it is repeated at the next use. Long calls are divided into pieces, and only the last
+    piece is undone. A compiled learner is `atomic` and does not need this, because it stops between two rows.
     """
 
     def __init__(self, learner: Learner, start: Callable[[], Learner], contents: Contents | None, apart: int) -> None:
@@ -51,12 +51,13 @@ class Undo:
         self._begin(contents)
 
     def _begin(self, contents: Contents | None, dumping: float = 0.0) -> None:
-        self._rows, self._seconds, self._dumping = 0, 0.0, dumping  # rows and time of calls since the dump; its time
+        # Rows and seconds of calls since the dump; seconds of a dump
+        self._rows, self._seconds, self._dumping = 0, 0.0, dumping
         self._kept: tuple[Contents | None, list[tuple[Any, ...]]] | None = contents, []
 
     @property
     def learner(self) -> Learner:
-        """The learner. After a failed call it is restored first."""
+        """The learner, restored if the last call failed."""
         if self._failed:
             with self._lock:
                 self._restore()
@@ -67,7 +68,7 @@ class Undo:
 
     @property
     def reference(self) -> Any:
-        """The learner whose fields are stored."""
+        """The learner with the fields to store."""
         return getattr(self.learner, "reference", self.learner)
 
     @property
@@ -76,18 +77,18 @@ class Undo:
 
     @property
     def until_tuning(self) -> float:
-        """The number of rows until the next tuning; infinity if there is none."""
+        """The number of rows until the next tuning; infinity without tuning."""
         return getattr(self.learner, "until_tuning", np.inf)
 
     def tree(self) -> Any:
-        """Return the compiled tree that a fleet can use directly, or None. Such a tree needs no undo."""
+        """Return the compiled form that a fleet can use directly without undo, or None."""
         tree = getattr(self.learner, "tree", lambda: None)()
         if tree is not None:
             self._kept = None
         return tree
 
     def _restore(self) -> None:
-        if self._failed:  # else another thread has restored it
+        if self._failed:  # false if another thread has restored the learner
             assert self._kept is not None
             contents, calls = self._kept
             learner = self._start()
@@ -98,12 +99,12 @@ class Undo:
             self._learner, self._failed = learner, False
 
     def change(self, name: str, *arguments: Any) -> Any:
-        """Call a method that changes the learner, and return its result. If it raises, nothing has changed."""
+        """Call a method that changes the learner, and return its result. After an exception, nothing has changed."""
         learner = self.learner
         if getattr(learner, "atomic", False):
             return self._pass(learner, name, arguments)
-        if self._kept is None:  # until now the learner was atomic
-            if name == "learn_one":  # may be called without the model's lock
+        if self._kept is None:  # the learner was atomic so far
+            if name == "learn_one":  # this call may come without the lock of the model
                 return Outcome.UNSUPPORTED
             self._begin(dump(learner))
         began = perf_counter()
@@ -139,7 +140,7 @@ class Undo:
         return answer
 
     def _keep(self) -> bool:
-        """Dump the learner, and return whether this worked. It fails if the learner has broken down."""
+        """Dump the learner. Return False if this fails because the learner has diverged."""
         began = perf_counter()
         try:
             self._begin(dump(self._learner), perf_counter() - began)
@@ -161,7 +162,7 @@ class Undo:
         return Predictions.joined([part for part, _ in parts]), np.concatenate([size for _, size in parts])
 
     def _cut(self, name: str, rows: int) -> Iterator[slice]:
-        """Yield pieces of a call that take a short time each, so that repeating one is quick."""
+        """Yield pieces of a call that each take a short time, so that a piece can be repeated quickly."""
         start = 0
         while start < rows:
             piece, began = self._pieces[name], perf_counter()
@@ -214,5 +215,5 @@ def _call(learner: Learner, name: str, arguments: tuple[Any, ...]) -> Any:
 
 
 def _copied(argument: Any) -> Any:
-    """Return a copy of an array, so that the caller cannot change it later."""
+    """Return a copy of an array, which later changes by the caller do not affect."""
     return argument.copy() if isinstance(argument, np.ndarray) else argument

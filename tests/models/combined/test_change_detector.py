@@ -145,5 +145,5 @@ def test_the_kind_of_a_change_is_what_moved():
     "options", [{"restarting": ["nobody"]}, {"against": None}, {"against": "fresh"}, {"restarting": ()}]
 )
 def test_names_must_be_those_of_members(options):
-    with pytest.raises(ValueError, match=r"restarting must be names of members.*line, window, fresh"):
+    with pytest.raises(ValueError, match=r"restarting and against must be names.*line, window, fresh"):
         mixture(**options).fit(*changing(10))

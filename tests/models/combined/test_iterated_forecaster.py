@@ -125,7 +125,7 @@ def test_a_forecast_that_explodes_is_left_out():
     [
         ({"steps": 0}, "steps must be at least 1"),
         ({"lags": 0}, "lags must be at least 1, got 0. A forecast needs past"),
-        ({"after": -1}, "after must be at least 1, got -1. Use 0 to begin at once"),
+        ({"after": -1}, "after must be at least 1, got -1. Use 0 to check forecasts from the start"),
     ],
 )
 def test_bad_parameters_are_refused(given, message):

@@ -124,7 +124,7 @@ def test_members_stay_as_they_are():
         (ogp.Mixture(ogp.KRLST()), "must be a list"),
         (ogp.Mixture("krlst"), "must be a list"),
         (ogp.Mixture([ogp.KRLST]), "estimators of onlinegp"),
-        (ogp.Mixture([("a", ogp.KRLST(), 1)]), "pairs of a name and one"),
+        (ogp.Mixture([("a", ogp.KRLST(), 1)]), r"pairs \(name, estimator\)"),
         (ogp.Mixture([("a", ogp.KRLST()), ("a", ogp.KLMS())]), "must differ"),
         (ogp.Mixture([("fade", ogp.KRLST())]), "must differ from each other and from models, fade, weights"),
         (ogp.Mixture([("a__b", ogp.KRLST())]), "neither '__'"),

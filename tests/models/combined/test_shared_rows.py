@@ -95,5 +95,5 @@ def test_contents_whose_rows_differ_are_refused():
     model = mixture().fit(*stream(60))
     contents = model.learner.dump()
     name = next(name for name in contents if name.startswith("local.") and name.endswith("X"))
-    with pytest.raises(ValueError, match="local must hold the same rows as residual"):
+    with pytest.raises(ValueError, match="local must have the same rows as residual"):
         model.start(2, 1).load(contents | {name: contents[name] + 1.0})

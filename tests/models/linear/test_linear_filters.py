@@ -210,8 +210,8 @@ def test_bad_parameters_are_named(model, message):
 @pytest.mark.parametrize(
     ("model", "name", "spoil", "message"),
     [
-        (ogp.Kalman(), "U", lambda U: np.tril(U) + 0.1, "upper triangle"),
-        (ogp.Kalman(), "U", lambda U: -U, "upper triangle"),
+        (ogp.Kalman(), "U", lambda U: np.tril(U) + 0.1, "upper triangular"),
+        (ogp.Kalman(), "U", lambda U: -U, "upper triangular"),
         (ogp.kafbox.ProbLMS(), "v", lambda v: -v, "v must be at least 0, got -"),
         (ogp.LMS(), "w", lambda w: w[:-1], "w must be float64 of shape"),
         (ogp.Persistence(), "changes.last", lambda y: y + np.nan, "not finite"),

@@ -134,7 +134,7 @@ def test_a_forged_triangle_is_refused():
     for spoil in (lambda R: R.__setitem__((0, 0), 0.0), lambda R: R.__setitem__((2, 0), 1.0)):
         contents = model.dump()
         spoil(contents["learned"]["R"])
-        with pytest.raises(ValueError, match="upper triangle"):
+        with pytest.raises(ValueError, match="upper triangular"):
             ogp.LinearRLS().load(contents)
 
 

@@ -273,7 +273,7 @@ def test_shares_stay_finite_whatever_the_errors():
         (ogp.kafbox.QKLMSFB(budget=0), "budget must be at least 1"),
         (ogp.kafbox.KLMSCSL1(penalty=-1.0), "penalty must be zero or more"),
         (ogp.kafbox.KLMSCSAL1(epsilon=-1.0), "epsilon must be positive"),
-        (ogp.kafbox.RFFKLMS(Linear()), "kernel must be one of RBF"),
+        (ogp.kafbox.RFFKLMS(Linear()), "kernel must be RBF"),
         (ogp.kafbox.RFFKLMS(basis=0), "basis must be at least 1"),
         (ogp.kafbox.RFFKLMS(basis=10**9), "basis must be at most 1000000"),
         (ogp.kafbox.RFFKLMS(seed=-1), "seed must be a whole number"),

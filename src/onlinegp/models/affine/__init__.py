@@ -1,1 +1,1 @@
-"""Models that correct several recent rows at once: kernel affine projections, and projections onto hyperslabs."""
+"""Models that correct the errors of several recent rows at once: affine projections and hyperslab projections."""

@@ -1,4 +1,4 @@
-"""Shared code of the models that correct several rows at once."""
+"""Base classes of the models that correct several rows at once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ REMEDY = "Lower the step, and start again with fit."
 
 
 class WindowLearner(StepLearner):
-    """A kernel expansion that corrects the rows of a window. Its standard deviation is that of its recent errors."""
+    """A kernel expansion that corrects the rows of a window. The std of predictions comes from recent errors."""
 
-    kind: ClassVar[str]  # the name of its compiled twin,
-    constants: ClassVar[tuple[str, ...]]  # and the attributes that it is made from
+    kind: ClassVar[str]  # the name of the compiled twin
+    constants: ClassVar[tuple[str, ...]]  # the attributes that the twin needs
 
     def __init__(self, f: Expansion, window: Window) -> None:
         self.f, self.window, self.features, self.outputs = f, window, f.features, f.outputs
@@ -38,7 +38,7 @@ class WindowLearner(StepLearner):
         return self.plan_of(self.kind, {name: getattr(self, name) for name in self.constants})
 
     def plan_of(self, kind: str, constants: dict[str, float]) -> Plan:
-        """Return the plan of the compiled twin, with the length of the window and the budget."""
+        """Return the plan of the compiled twin: `constants`, the length of the window, and the budget."""
         numbers = {name: float(value) for name, value in constants.items()}
         numbers |= {"window": float(self.window.length), "budget": float(self.f.most or 0)}
         return Plan(kind, self, numbers, kernels=self.kernels)

@@ -1,6 +1,6 @@
-"""Shared code of algorithms that admit only samples that no center is coherent with, and correct the last rows.
+"""Shared code of the algorithms that correct the last rows and whose centers have low coherence with each other.
 
-The coherence of two inputs is |k(x, c)| / sqrt(k(x, x) k(c, c)). Each center stores its k(c, c). The window stores the
+The coherence of two inputs is |k(x, c)| / sqrt(k(x, x) k(c, c)). Each center c stores k(c, c). The window stores the
 kernel rows of the last rows.
 """
 
@@ -14,22 +14,21 @@ from onlinegp.state import Values
 
 
 def novel(f: Expansion, k: Array, kxx: float, coherence: float) -> bool:
-    """Return whether x, with kernel row k, becomes a center. If k(x, x) is zero, x cannot contribute."""
+    """Return whether x, with kernel row k, becomes a center. It does not if k(x, x) is zero."""
     return kxx > 0.0 and largest_coherence(k, kxx, f.numbers("kcc")) <= coherence
 
 
 def admit(f: Expansion, window: KernelRows, x: Array, kxx: float, r: int) -> None:
-    """Make x, the row in slot r of the window, a center."""
+    """Add x, the row in slot r of the window, as a center."""
     f.append(x, kcc=kxx)
     window.admit(r)
 
 
 def check_window(values: Values) -> None:
-    """Raise a ValueError unless the stored window fits the stored centers."""
+    """Raise a ValueError if the stored window does not fit the stored centers."""
     count, columns = values["window"]["count"], values["window"]["H"].shape[1]
     seen, size = values["seen"], len(values["f"]["centers"])
     if count != seen or columns != size:
         raise ValueError(
-            f"the window has {count} rows and {columns} centers, "
-            f"but the model has {seen} and {size}: they must be the same."
+            f"the window has {count} rows and {columns} centers, but the model has {seen} rows and {size} centers."
         )

@@ -19,7 +19,7 @@ from onlinegp.state import Fields, Values, array
 
 
 class Correction(Protocol):
-    """How the weights of a window are corrected. `kind` names the compiled twin of the learner."""
+    """A rule that corrects the weights of the rows in the window. `kind` is the name of its compiled twin."""
 
     @property
     def kind(self) -> str: ...
@@ -28,12 +28,12 @@ class Correction(Protocol):
     def constants(self) -> Mapping[str, float]: ...
 
     def weights(self, window: Window) -> Array:
-        """Return the correction Z (n, p) of the weights of the rows in the window."""
+        """Return Z (n, p), which is added to the weights of the rows in the window."""
         ...
 
 
 class Ball:
-    """The bound |f| <= radius, one ball per output. The squared norms are updated with each change of f.
+    """The bound |f| <= radius for each output. Squared norms are updated with each change of f.
 
     A correction by Z adds 2 Z . F + Z . K Z to |f|^2, and removing a center of weight w subtracts 2 w f(c) +
     w^2 k(c, c), where f is the function without that center.
@@ -43,7 +43,7 @@ class Ball:
         self.radius, self.norms = radius, np.zeros(outputs)  # |f|^2
 
     def scale(self, window: Window, Z: Array, KZ: Array) -> Array | None:
-        """Return the factor (p,) that scales f back into the ball after a correction, or None if it is inside."""
+        """Return the factor (p,) that scales f back into the ball after a correction, or None if f is inside."""
         squares = self.norms
         squares += (Z * (2.0 * window.F + KZ)).sum(axis=0)
         np.maximum(squares, 0.0, out=squares)
@@ -54,7 +54,7 @@ class Ball:
         return scale
 
     def remove(self, f: Expansion, center: Array, weight: Array, from_scratch: bool) -> None:
-        """Update the norms after a center of this weight (p,) was removed from f, or compute them from scratch."""
+        """Update the norms after a center with `weight` (p,) was removed from f, or compute them from scratch."""
         _, mean = f.at(center)
         squares = self.norms
         squares -= weight * (2.0 * mean + weight * f.diagonal(center))
@@ -64,7 +64,7 @@ class Ball:
 
 
 class RecentLearner(WindowLearner):
-    """Make every sample a center, correct the weights of the rows in the window, and remove the oldest center.
+    """Add every sample as a center, correct the weights of the rows in the window, and remove the oldest center.
 
         weights <- keep weights,   then weights of the window += Z
 
@@ -116,12 +116,12 @@ class RecentLearner(WindowLearner):
         if old is not None:
             center, weight = old[0], old[1] * self.keep if scale is None else old[1] * self.keep * scale
             window.F[...] -= np.multiply.outer(window.kernel.row(window.X, center), weight)
-            if self.ball is not None:  # from scratch now and then, against rounding
+            if self.ball is not None:  # from scratch now and then, to limit rounding errors
                 self.ball.remove(f, center, weight, from_scratch=window.count % f.size == 0)
         self.errors.add(e, y, self.seen)
 
     def _admit(self, x: Array) -> tuple[Array, Array] | None:
-        """Make x a center. If the budget is full, return the removed center and its weight, else None."""
+        """Add x as a center. If the budget is full, remove a center and return it with its weight, else return None."""
         if self.budget is None or self.f.size < self.budget:
             self.f.append(x)
             return None
@@ -131,7 +131,7 @@ class RecentLearner(WindowLearner):
         return old
 
     def _places(self) -> NDArray[np.int64]:
-        """Return the index of the center for each slot of the window, (n,)."""
+        """Return, for each slot of the window, the index of its center, (n,)."""
         window = self.window
         row = window.count - 1 - (window.count - 1 - np.arange(len(window.X))) % window.length
         return row if self.budget is None else row % self.budget
@@ -141,17 +141,17 @@ class RecentLearner(WindowLearner):
         centers = seen if self.budget is None else min(seen, self.budget)
         if count != seen or size != centers:
             raise ValueError(
-                f"after {seen} rows there must be {centers} centers, and the window must have counted {seen} rows, "
+                f"after {seen} rows there must be {centers} centers and a window that has counted {seen} rows, "
                 f"got {size} and {count}."
             )
 
 
 def recent_rule(window: int, budget: int | None) -> dict[str, Any]:
-    """Return the window and the budget, which is at least the window, or raise an error that names the invalid one."""
-    count("One row makes it KLMS.", window=window)
+    """Return window and budget. Raise an error if one of them is invalid or the budget is less than the window."""
+    count("With one row this is KLMS.", window=window)
     if budget is not None and count("Use budget=None to keep every sample.", budget=budget) < window:
         raise ValueError(
-            f"budget must be at least the window, {window}, whose rows are centers, got {budget}. "
+            f"budget must be at least the window, {window}, because its rows are centers, got {budget}. "
             f"Use a smaller window, or budget=None."
         )
     return {"window": window, "budget": budget}

@@ -23,8 +23,8 @@ from onlinegp.state import Values, array
 class KAPLearner(WindowLearner):
     """alpha <- alpha + step H' (epsilon I + H H')^-1 (Y - H alpha), with H = k(X, C) over the window.
 
-    G = H H' (n, n) is updated: a new row of H gives a new row of G, a new column h of H adds h h'. F = H alpha is
-    updated too: a correction alpha + H' Z adds G Z.
+    G = H H' (n, n) and F = H alpha are updated and never computed from scratch: a new row of H gives a new row of G, a
+    new column h of H adds h h' to G, and a correction alpha + H' Z adds G Z to F.
     """
 
     kind = "kap"
@@ -68,21 +68,21 @@ class KAPLearner(WindowLearner):
         check_window(values)
         size, rows = len(values["window"]["Y"]), len(values["gram.G"])
         if rows != size:
-            raise ValueError(f"G must have {size} rows, as the window, got {rows}.")
+            raise ValueError(f"G must have {size} rows like the window, got {rows}.")
 
 
 @parameters
 class KAP(ExpansionRegressor):
-    """Kernel affine projection: make the smallest change of the weights that corrects the last rows.
+    """Kernel affine projection: the smallest change of the weights that corrects the errors of the last rows.
 
         alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha),    H = k(X, C) of the last `window` rows
 
-    O(m w + w^3) per sample with m centers and w rows in the window; m is bounded on a bounded input domain. With one
-    row it is :class:`~onlinegp.KNLMS`. It has no predictive variance of its own: the variance of y is the mean square
-    of about its last 100 errors, the same everywhere.
+    O(m w + w^3) per sample with m centers and w rows in the window; m is bounded on a bounded input domain. With a
+    window of one row this is :class:`~onlinegp.KNLMS`. The algorithm defines no variance: the variance of y is the mean
+    squared error of about the last 100 rows, the same everywhere.
 
-    Use it if inputs are correlated, like the lags of a series: then it learns faster than KNLMS. If the noise is
-    strong, a large window follows the noise. For intervals, or for strong noise, use :class:`~onlinegp.KRLST`.
+    Use it if inputs are correlated, like the lags of a series: then it learns faster than KNLMS. With strong noise, use
+    a small window, or :class:`~onlinegp.KRLST`, which also gives intervals.
 
     Differs from KAFBOX: KAFBOX stores only the norm of the first center, so its coherence is wrong for kernels
     whose k(x, x) is not 1, and a negative k(x, c) counts as incoherent.
@@ -99,7 +99,7 @@ class KAP(ExpansionRegressor):
     step : float
         The learning rate, stable below 2.
     window : int
-        The number of rows to correct together.
+        The number of rows to correct at once.
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     epsilon : float
@@ -134,5 +134,5 @@ class KAP(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = KAPLearner
 
     def rule(self) -> dict[str, Any]:
-        window = count("One row makes it KNLMS.", window=self.window)
+        window = count("With one row this is KNLMS.", window=self.window)
         return {"window": window} | checked(self, "step", "coherence", "epsilon")

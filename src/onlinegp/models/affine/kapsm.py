@@ -43,10 +43,10 @@ class Subgradient:
         return self.step / len(E) * self.distance(E) / np.where(kxx > 0.0, kxx, np.inf)
 
     def distance(self, E: Array) -> Array:
-        """Return l / |l'| with the sign of the error: the distance of f from zero loss, by the linearized loss.
+        """Return l / |l'| with the sign of the error: the distance from f to zero loss, if the loss is linearized.
 
-        For the squared loss e / 2; for the absolute loss e; for Huber's loss e / 2 up to its bend b, and |e| - b / 2
-        beyond.
+        This is e / 2 for the squared loss, e for the absolute loss, and for Huber's loss e / 2 up to the bend b, and
+        |e| - b / 2 beyond.
         """
         if self.loss == Loss.squared:
             return 0.5 * E
@@ -57,16 +57,16 @@ class Subgradient:
 
 @parameters
 class KAPSM(ExpansionRegressor):
-    """Kernel adaptive projected subgradient method: reduce the losses of the last rows, with f inside a ball.
+    """Kernel adaptive projected subgradient method: reduce the losses of the last rows, and keep f in a ball.
 
         f <- P(f - step mean of L_i(f) / |L_i'(f)|^2 L_i'(f) over the last `window` rows)
 
     where P scales f back to the ball |f| <= radius in the space of the kernel if f is outside. Every sample becomes a
     center; when the budget is full, the oldest center is removed.
 
-    Use it if a bound on the norm of f is known. It is not robust against outliers, because the step grows with the
-    error for all losses; :class:`~onlinegp.Robust` limits their effect. The paper is about classification; this class
-    uses its update with a regression loss.
+    Use it if you know a bound on the norm of f. It is not robust against outliers, because the change of f grows with
+    the error for every loss; :class:`~onlinegp.Robust` limits the effect of outliers. The paper is about
+    classification; this class uses the same update with a regression loss.
 
     Differs from KAFBOX: KAFBOX never computes the norm of f, so the ball has no effect, and its step for a row without
     an error is 0 / 0 up to rounding. With several outputs, each output is a separate function with its own ball.
@@ -84,13 +84,13 @@ class KAPSM(ExpansionRegressor):
     step : float
         The learning rate, stable below 2.
     loss : {"squared", "absolute", "huber"}
-        The loss of a row's error. With the squared loss a full step halves the error.
+        The loss of the error of a row. With the squared loss, step = 1 halves the error.
     bend : float
         The error at which Huber's loss becomes linear.
     radius : float, optional
         The radius of the ball, a bound on the norm of f; None for no bound.
     window : int
-        The number of rows whose losses count.
+        The number of rows with losses to reduce.
     budget : int, optional
         The largest number of centers, at least `window`; None keeps all samples.
     engine : str
@@ -128,5 +128,5 @@ class KAPSM(ExpansionRegressor):
         loss = Loss[choice(tuple(Loss.__members__), loss=self.loss)]
         return recent_rule(self.window, self.budget) | {
             "correction": Subgradient(positive(step=self.step), loss, positive(bend=self.bend)),
-            "radius": np.inf if self.radius is None else positive("Use None for no ball.", radius=self.radius),
+            "radius": np.inf if self.radius is None else positive("Use None for no bound.", radius=self.radius),
         }

@@ -27,11 +27,10 @@ SHRINKAGE = 1e-3  # shrinks the inner products toward the identity
 class Atoms(WithFields):
     """Normalized Gaussians g(x) = (2 pi s)^(-d/2) exp(-|x - c|^2 / (2 s)), each with a center, a variance and weights.
 
-    Their inner product in L2 is a Gaussian too, with the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2).
-
-    Quantities that depend only on a variance are computed once: `columns` has a row per variance, with the height and
-    rate of its Gaussians, g = height exp(-rate |x - c|^2), the inverse of their norm, and the heights and rates of
-    their coherence with a Gaussian of each variance.
+    The inner product of two Gaussians in L2 is a Gaussian with the sum of their variances: <g_1, g_2> = g_(s1 + s2)(c1
+    - c2). `columns` stores what depends only on the variance, one row per variance: the height and rate of g = height
+    exp(-rate |x - c|^2), the inverse of its norm, and the heights and rates of its coherence with the Gaussians of each
+    variance.
     """
 
     fields = {"C": points("m"), "weights": array("m", "outputs"), "variance": array("m")}
@@ -44,11 +43,11 @@ class Atoms(WithFields):
 
     @property
     def _facts(self) -> Array:
-        """The numbers of each Gaussian that depend only on its variance, one column per Gaussian."""
+        """The row of `columns` for each Gaussian, as one column per Gaussian."""
         return self.columns[(self.variance[:, None] == self.variances).argmax(axis=1)].T
 
     def height(self, variance: Any) -> Any:
-        """Return the normalized Gaussian of a variance at its center."""
+        """Return the value of a normalized Gaussian at its center."""
         return (2.0 * np.pi * variance) ** (-0.5 * self.features)
 
     def _column(self, s: float) -> Array:
@@ -58,19 +57,19 @@ class Atoms(WithFields):
         return np.concatenate([own, self.height(both) / norms, 0.5 / both])
 
     def at(self, x: Array) -> tuple[Array, Array]:
-        """Return the squared distances to x and the Gaussians there, (m,) each."""
+        """Return the squared distances from the centers to x, and the values of the Gaussians at x, (m,) each."""
         difference = self.C - x
         d2 = np.einsum("ij,ij->i", difference, difference)
         height, rate = self._facts[:2]
         return d2, height * np.exp(-rate * d2)
 
     def coherences(self, d2: Array, i: int) -> Array:
-        """Return <g, g_j> / (|g| |g_j|) of a new Gaussian of the i-th variance, at squared distances d2, (m,)."""
+        """Return <g, g_j> / (|g| |g_j|) for a new Gaussian g with the i-th variance, (m,). d2: squared distances."""
         height, rate = self._facts[3 + i :: len(self.variances)]
         return height * np.exp(-rate * d2)
 
     def shares(self, k: Array) -> Array:
-        """Return g_j(x) / |g_j| where k are the Gaussians at x, (m,)."""
+        """Return g_j(x) / |g_j|, (m,). k: the values g_j(x)."""
         return k * self._facts[2]
 
     def products(self, which: NDArray[np.int64]) -> Array:
@@ -95,8 +94,8 @@ class L2SLearner(StepLearner):
 
         w_s <- w_s + step e G^-1 k / (epsilon + k' G^-1 k),   k = g_s(x),   G the inner products of the selected
 
-    A sample becomes a Gaussian with the first width for which it is not coherent with the existing Gaussians. For any
-    width but the first, e^2 > novelty f(x)^2 must hold too.
+    A sample becomes the center of a new Gaussian with the first width at which its coherence with all Gaussians is low.
+    For every width but the first, e^2 > novelty f(x)^2 must also hold.
     """
 
     fields = {"seen": integer(), "atoms": learner(), "errors": learner()}
@@ -144,7 +143,7 @@ class L2SLearner(StepLearner):
         self.errors.add(e, y, self.seen)
 
     def novel(self, d2: Array, mean: Array, e: Array) -> float | None:
-        """Return the variance of the Gaussian that x becomes, or None."""
+        """Return the variance of the new Gaussian at x, or None for no new Gaussian."""
         for i, variance in enumerate(self.atoms.variances):
             if (len(d2) == 0 or self.atoms.coherences(d2, i).max() < self.coherence) and (
                 i == 0 or e @ e > self.novelty * (mean @ mean)
@@ -159,26 +158,26 @@ class L2SLearner(StepLearner):
         self.atoms.weights[which] += np.multiply.outer(z, self.step / (self.epsilon + k[which] @ z) * e)
 
     def products(self, which: NDArray[np.int64]) -> Array:
-        """Return G, the inner products of the selected Gaussians, slightly shrunk toward the identity."""
+        """Return G, the inner products of the selected Gaussians, shrunk slightly toward the identity."""
         return (1.0 - SHRINKAGE) * self.atoms.products(which) + SHRINKAGE * np.eye(len(which))
 
 
 @parameters
 class L2S(OnlineRegressor):
-    """Online learning in L2 space: Gaussians of several widths, of which the most active at x are corrected.
+    """Online learning in L2 space: a sum of Gaussians of several widths. Samples correct the largest Gaussians at x.
 
         f(x) = sum of w_i g_i(x),    w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)
 
     with normalized Gaussians g_i and their inner products G in L2 space. Wide Gaussians come first; a narrow one is
     added where wide ones already exist and the error is still large. O(m d) per sample, and a system of `selected`
-    equations. It has no predictive variance of its own: the variance of y is the mean square of about its last 100
-    errors, the same everywhere. The kernel is always Gaussian, so it takes length scales instead of a kernel.
+    equations. The algorithm defines no variance: the variance of y is the mean squared error of about the last 100
+    rows, the same everywhere. The kernel is always Gaussian, so the parameters are length scales instead of a kernel.
 
-    Use it if the function is smooth in some places and rough in others. Do not use it with many inputs: the coherence
-    of two Gaussians decreases with each input, so nearly every sample becomes a Gaussian.
+    Use it if the function is smooth in some places and rough in others. Do not use it with many inputs: each input
+    lowers the coherence of two Gaussians, so nearly every sample becomes a new Gaussian.
 
-    Differs from KAFBOX: KAFBOX inverts the inner product of the first Gaussian with itself until a second one is
-    added, and raises an error if the dictionary is full. This class removes the oldest Gaussian.
+    Differs from KAFBOX: KAFBOX uses only the inner product of the first Gaussian with itself until there is a second
+    Gaussian, and raises an error if the dictionary is full. This class removes the oldest Gaussian.
 
     Cost: O(m d + s^3) per sample with s the selected; m is at most the budget
     Memory: O(M d) with M the budget
@@ -192,17 +191,18 @@ class L2S(OnlineRegressor):
     step : float
         The learning rate, stable below 2.
     coherence : float
-        In (0, 1]. A sample becomes a Gaussian if its coherence in L2 with all others is less than this.
+        In (0, 1]. A sample becomes a new Gaussian if its coherence in L2 with all other Gaussians is less than this
+        value.
     epsilon : float
         Regularizes the normalization.
     selected : int
         The number of weights to correct per sample.
     novelty : float
-        A Gaussian of any width but the first is added only if e^2 exceeds this times the square of the prediction.
+        A Gaussian of another width than the first is added only if e^2 exceeds `novelty` times the squared prediction.
     width : float
         Errors up to this size are not corrected.
     budget : int
-        The largest number of Gaussians; the oldest is removed.
+        The largest number of Gaussians. Beyond it, the oldest Gaussian is removed.
     engine : {"auto", "native", "python"}
         The engine: compiled, pure Python, or the best available.
 
@@ -250,9 +250,9 @@ class L2S(OnlineRegressor):
             raise ValueError("length_scales must hold at least one number, got none. Use (1.0,) for one.")
         scales = np.array([positive(length_scales=scale) for scale in self.length_scales])
         exponents = np.abs(features * np.log(2.0 * np.sqrt(np.pi) * scales))
-        if exponents.max() > 300.0:  # the height of such a Gaussian and its inner products overflow a double
+        if exponents.max() > 300.0:  # heights and inner products would overflow
             raise ValueError(
-                f"length_scales must be closer to 0.3 with {features} features, got {self.length_scales!r}: Gaussians "
-                f"of unit volume become too flat or too high. Scale the inputs, or use fewer inputs."
+                f"length_scales must be closer to 0.3 with {features} features, got {self.length_scales!r}: normalized "
+                f"Gaussians become too flat or too high. Scale the inputs, or use fewer inputs."
             )
         return scales**2

@@ -21,7 +21,7 @@ from onlinegp.models.rowwise import StepLearner
 
 @dataclass(frozen=True)
 class Gradient:
-    """The gradient step Z = step E for the errors E of the window or, with epsilon, Newton's (K + epsilon I)^-1 Z."""
+    """The gradient step Z = step E for the errors E of the window or, with epsilon, (K + epsilon I)^-1 Z (Newton)."""
 
     step: float
     epsilon: float | None = None
@@ -40,16 +40,16 @@ class Gradient:
 
 
 def kept(step: float, leak: float) -> float:
-    """Return the factor by which weights shrink per sample, 1 - step leak, or raise an error for an invalid leak."""
+    """Return 1 - step leak, the factor by which weights shrink per sample. Raise an error if leak is invalid."""
     positive(step=step)
     if non_negative("Use 0.0 for none.", leak=leak) * step >= 1.0:
-        raise ValueError(f"leak must be less than 1 / step = {1.0 / step:g}, got {leak}. Lower it, or the step.")
+        raise ValueError(f"leak must be less than 1 / step = {1.0 / step:g}, got {leak}. Lower leak or step.")
     return 1.0 - step * leak
 
 
 @parameters
 class LKAPA(ExpansionRegressor):
-    """Leaky kernel affine projection: correct the weights of the last rows by their errors, and shrink all weights.
+    """Leaky kernel affine projection: correct the weights of the last rows, and shrink all weights.
 
         alpha <- (1 - step leak) alpha,   alpha_i <- alpha_i + step (y_i - f(x_i)) for the last `window` rows
 
@@ -57,7 +57,7 @@ class LKAPA(ExpansionRegressor):
     oldest center is removed.
 
     Use it instead of KLMS if inputs are correlated. Without a budget, the cost per row grows along the stream;
-    :class:`~onlinegp.kafbox.KAP` bounds its centers by their coherence.
+    :class:`~onlinegp.kafbox.KAP` bounds it by coherence.
 
     Differs from KAFBOX: KAFBOX stops learning when its budget M is full. This class removes the oldest center.
 
@@ -113,22 +113,22 @@ class LKAPA(ExpansionRegressor):
 
 @parameters
 class NLKAPA(ExpansionRegressor):
-    """Normalized leaky kernel affine projection: a Newton step for the errors of the last rows; all weights shrink.
+    """Normalized leaky kernel affine projection: a Newton step on the last rows. All weights shrink.
 
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
 
     over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. Every sample becomes a center;
     when a budget is full, the oldest center is removed.
 
-    The Newton step gives inputs that are close to each other large weights of opposite signs, about step / epsilon
-    times the errors. They cancel until one of the centers is removed. With a budget, use an epsilon of about half the
-    window.
+    For inputs close to each other, the Newton step makes large weights of opposite signs, about step / epsilon times
+    the errors. These weights cancel until one of the centers is removed. So with a budget, use an epsilon of about half
+    the window.
 
     Use it instead of :class:`~onlinegp.kafbox.LKAPA` if strong correlation of the inputs makes LKAPA slow. A large
     window is expensive, O(w^3). Without a budget, the cost per row grows along the stream.
 
     Differs from KAFBOX: KAFBOX stops learning when it has reached its largest number of centers. This class grows, or
-    removes the oldest center if it has a budget. KAFBOX also leaves out the Newton matrix at the first sample.
+    removes the oldest center if there is a budget. KAFBOX also leaves out the Newton matrix at the first sample.
 
     Cost: O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget
     Memory: O(m d + w^2) with w the window; m grows, up to a budget

@@ -20,19 +20,20 @@ from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Contents, Values, WithFields, array, integers, learner, points
 
-MOST = 10_000  # the largest number of centers that the rows of a window are projected onto
-LONGEST = 1e4  # the largest L: if rows contradict each other, their sum is almost zero and L would be unbounded
-DEPENDENT = 1e-12  # a center counts as linearly dependent if less than this share of k(c, c) is left
+MOST = 10_000  # the largest window x selected
+LONGEST = 1e4  # the largest L, which would be unbounded if rows contradict each other
+DEPENDENT = 1e-12  # a center is linearly dependent if its pivot is a smaller share of k(c, c)
 
 
 class Chosen(WithFields):
-    """The centers that each row of the window is projected onto: s centers for each of n rows.
+    """The chosen centers of each row in the window: s centers for each of n rows.
 
     Attributes
     ----------
-    places : (n, s), the slots of the centers, the most coherent with the row first; -1 if there are fewer
-    a, d : (n, s) and (n,), the weights of the projections, K_i a_i = y_i with K_i the kernel matrix of the chosen
-        centers and y_i their part of the kernel row; and y_i . a_i
+    places : (n, s), the slots of the centers, the most coherent center first; -1 if there are fewer than s
+    a : (n, s), the weights of the projections: K_i a_i = y_i, where K_i is the kernel matrix of the centers of row i,
+    and y_i their part of its kernel row
+    d : (n,), y_i . a_i
     K : (n s, n s), the kernel matrix of all chosen centers, row by row; entries of missing centers are meaningless
     """
 
@@ -52,7 +53,7 @@ class Chosen(WithFields):
         self.K, self.C = np.empty((0, 0)), np.empty((0, features))
 
     def choose(self, r: int, coherences: Array, k: Array, f: Expansion) -> None:
-        """Choose the most coherent centers for row r; k is its kernel row."""
+        """Choose the most coherent centers for row r. `k` is the kernel row of row r."""
         best = most_of(coherences, self.most)
         own = np.array([f.center(j) for j in best])
         if r == len(self.places):
@@ -80,10 +81,10 @@ class Chosen(WithFields):
 
 
 def projection(K: Array, y: Array) -> Array:
-    """Return a (s,) with K a = y, for the kernel matrix K (s, s) of centers and y in its span.
+    """Solve K a = y for the kernel matrix K (s, s) of centers, and y in its range. Return a, (s,).
 
-    A center that is a linear combination of those before it, such as a duplicate, gets the weight 0. Its pivot in
-    Gaussian elimination is zero, up to rounding.
+    A center that depends linearly on earlier centers, such as a duplicate, gets the weight 0. Its pivot in Gaussian
+    elimination is zero, up to rounding.
     """
     rest, part = K.copy(), np.ones(len(K), dtype=bool)
     for j in range(len(K)):
@@ -96,10 +97,11 @@ def projection(K: Array, y: Array) -> Array:
 
 
 class PHYPASSLearner(WindowLearner):
-    """Project each row of the window onto the centers that are most coherent with it, all rows at once.
+    """Correct all rows of the window at once, each by the weights of the centers that are most coherent with it.
 
     With P_i k(x_i, .) = sum_j a_ij k(c_j, .) over the chosen centers of row i, d_i = |P_i k(x_i, .)|^2 and
-    b_i = (error of row i beyond the width) / d_i, the step is as long as extrapolation allows:
+    b_i = (error of row i beyond the width) / d_i, the correction is (with L, the longest step that extrapolation
+    allows):
 
         f <- f + step L sum_i b_i P_i k(x_i, .),    L = sum_i b_i^2 d_i / |sum_i b_i P_i k(x_i, .)|^2
 
@@ -144,10 +146,10 @@ class PHYPASSLearner(WindowLearner):
         check_window(values)
         places, size = values["chosen"]["places"], len(values["f"]["centers"])
         if not np.all(places < size):
-            raise ValueError(f"places must be slots of the {size} centers, or -1 for none, got {places!r}.")
+            raise ValueError(f"places must be slots of the {size} centers, or -1 for no center, got {places!r}.")
 
     def _choose(self, r: int, new: bool) -> None:
-        """Choose centers for row r, and again for rows that are more coherent with a new center than with their own."""
+        """Choose centers for row r, and for each row that is more coherent with a new center than with its centers."""
         H, kcc, chosen = self.window.H, self.f.numbers("kcc"), self.chosen
         chosen.choose(r, np.abs(H[r]) / np.sqrt(kcc), H[r], self.f)
         if not new:
@@ -170,23 +172,23 @@ class PHYPASSLearner(WindowLearner):
         window.F[...] += window.H[:, places] @ V
 
     def extrapolation(self, squares: Array, length: Array) -> Array:
-        """Return L, the sum of squares divided by the squared length of the sum, or zero if there is no error."""
+        """Return L, the sum of squared lengths divided by the squared length of the sum. Zero if there is no error."""
         return np.minimum(np.divide(squares, length, out=np.zeros_like(squares), where=length > 0.0), LONGEST)
 
 
 @parameters
 class PHYPASS(ExpansionRegressor):
-    """Parallel hyperslab projection along affine subspaces: correct the last rows in parallel, by selected weights.
+    """Parallel hyperslab projection along affine subspaces: each of the last rows corrects a few selected weights.
 
         f <- f + step L sum_i b_i P_i k(x_i, .)     over the last `window` rows
 
     where P_i projects onto the `selected` centers most coherent with row i, b_i is the error divided by
-    |P_i k(x_i, .)|^2, and L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the
-    window, and w small systems of equations; m is bounded on a bounded input domain. It has no predictive variance of
-    its own: the variance of y is the mean square of about its last 100 errors, the same everywhere.
+    |P_i k(x_i, .)|^2, and L >= 1 lengthens the step by extrapolation. O(m w) per sample with w the window, and w small
+    systems of equations; m is bounded on a bounded input domain. The algorithm defines no variance: the variance of y
+    is the mean squared error of about the last 100 rows, the same everywhere.
 
-    Use it if inputs are correlated and few weights may change per row. Do not use it for intervals, or if the noise is
-    strong, unless `width` excludes the noise from correction.
+    Use it if inputs are correlated and only a few weights should change per row. Do not use it for intervals. With
+    strong noise, set `width` to the size of the noise.
 
     Differs from KAFBOX: if there is no error, KAFBOX's step is 0 / 0; here there is no step. If rows contradict each
     other, such as equal inputs with different values of y, KAFBOX's L is unbounded; here it is at most 10,000. Centers
@@ -205,13 +207,13 @@ class PHYPASS(ExpansionRegressor):
     step : float
         The learning rate, stable below 2.
     window : int
-        The number of rows to correct together.
+        The number of rows to correct at once.
     selected : int
         The number of weights that each row may change.
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     width : float
-        Half the width of the hyperslabs: errors up to it are not corrected.
+        Half the width of the hyperslabs. Errors up to this size are not corrected.
     engine : str
         See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
@@ -246,6 +248,6 @@ class PHYPASS(ExpansionRegressor):
         window, selected = count(window=self.window), count(selected=self.selected)
         if window * selected > MOST:
             raise ValueError(
-                f"window x selected must be at most {MOST}, got {window} x {selected}: memory grows with its square."
+                f"window x selected must be at most {MOST}, got {window} x {selected}: memory grows with the square."
             )
         return {"window": window, "selected": selected} | checked(self, "step", "coherence", "width")

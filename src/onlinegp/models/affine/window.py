@@ -1,4 +1,4 @@
-"""The last rows of a stream, which affine projections correct together, and their predictions."""
+"""The window of an affine projection: the last rows of a stream and their predictions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Window(WithFields):
 
 
 class KernelRows(Window):
-    """A window that stores the kernel rows of its rows: H = k(X, C), (n, m). Centers C are never removed."""
+    """A window that also stores the kernel rows H = k(X, C), (n, m). Centers C are never removed."""
 
     fields = {**Window.fields, "H": array("n", "m")}
     lengths = {**Window.lengths, "m": None}
@@ -70,12 +70,12 @@ class KernelRows(Window):
         return r
 
     def admit(self, r: int) -> None:
-        """Update H after the newest row, in slot r, became the last center."""
+        """Update H after the newest row, in slot r, has become the last center."""
         self.H = np.ascontiguousarray(np.column_stack([self.H, self.K[:, r]]))
 
 
 def with_row(A: Array, r: int, row: Array) -> Array:
-    """Return A (n, w) with this row in slot r, which may be a new one at the end."""
+    """Return A (n, w) with `row` in slot r. Slot n is a new row at the end."""
     if r == len(A):
         return np.vstack([A, row])
     A[r] = row
@@ -83,7 +83,7 @@ def with_row(A: Array, r: int, row: Array) -> Array:
 
 
 def enlarged(A: Array, n: int) -> Array:
-    """Return a square matrix with n rows that starts with A, and is zero elsewhere."""
+    """Return an (n, n) matrix with A in the upper left corner and zeros elsewhere."""
     return A if len(A) == n else np.pad(A, (0, n - len(A)))
 
 

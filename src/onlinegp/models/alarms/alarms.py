@@ -1,4 +1,4 @@
-"""Alarms of one series: how unusual each row is, and the events."""
+"""The alarms of one series: rate each row, and collect unusual rows into events."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from onlinegp.models.alarms.watch import Watch
 from onlinegp.state import Fields, Values, WithFields, learner, text
 
 USUAL = Constants()
-OFFSET_OF_SCORES = 0.24  # chosen as `offset` was, on simulated scores and targets
-ODD = 1.25  # evidence from which an event builds up
-PAUSE = 3  # rows without it that do not end a build-up
-AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
+OFFSET_OF_SCORES = 0.24  # calibrated on simulated scores and targets, like `offset`
+ODD = 1.25  # evidence of a row that may belong to the beginning of an event
+PAUSE = 3  # number of rows with less evidence that the beginning of an event may contain
+AGES = (4, 19, 49)  # check the inputs again at these rows of an event
 EXAMPLE = Event(1, KINDS[0], 0, 0, 0, 0, 0.0, 0, STATISTICS[0], 0.0, 0.0, 0.0, 0.0, 0.0).to_dict()
 
 
 class Alarms(WithFields):
-    """A watch over one series. It follows the event that is open, and keeps the latest ones.
+    """The alarms of one series: the open event, and the last events.
 
     Parameters
     ----------
-    rate : expected number of events that open per row, if all is well
-    features : number of inputs, of which events name those that are unusual
-    scores, season, daily, native : see `Watch`; with scores, rows come with bounds of a model
-    output : which target, if there are several
+    rate : expected number of events per row on a stream without faults
+    features : number of inputs; events name the unusual inputs
+    scores, season, daily, native : see `Watch`
+    output : the index of the target
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Alarms(WithFields):
         output: int = 0,
     ) -> None:
         threshold = -log10(rate)
-        offset = OFFSET_OF_SCORES if scores else USUAL.offset  # the largest of more statistics is larger
+        offset = OFFSET_OF_SCORES if scores else USUAL.offset  # with more statistics, the largest of them is larger
         self.rule = Constants(threshold=threshold, low=min(USUAL.low, 0.75 * threshold), offset=offset)
         self.features, self.output, self.sides = features, output, 1 + scores
         self.watch = Watch(scores=scores, season=season, daily=daily, native=native, rule=self.rule)
         self.inputs = Inputs(features)
         self.past: list[Event] = []
         self.open: OpenEvent | None = None
-        self.built = [0, -PAUSE - 1]  # rows where a build-up began and was last seen
+        self.built = [0, -PAUSE - 1]  # first and last row of the possible beginning of an event
 
     @property
     def fields(self) -> Fields:
@@ -79,7 +79,7 @@ class Alarms(WithFields):
         self.past, self.built = [Event.from_dict(event) for event in known["past"]], known["built"]
 
     def _read(self, text: str) -> dict[str, Any]:
-        """Return what `text` wrote."""
+        """Parse and check `text`."""
         empty = OpenEvent.opened(np.zeros(len(COLUMNS)), (0.0, 0.0, 0.0), 0, 0, self.features, self.sides)
         try:
             known: dict[str, Any] = json.loads(text)
@@ -88,7 +88,7 @@ class Alarms(WithFields):
             for event in known["past"]:
                 check_like("past", event, EXAMPLE | {"unusual": [0] * len(event["unusual"])})
                 if event["inputs"] != self.features or not set(event["unusual"]) <= set(range(self.features)):
-                    raise ValueError(f"unusual must be some of {self.features} inputs")
+                    raise ValueError(f"unusual must be numbers of the {self.features} inputs")
             if len(known["past"]) > EVENTS:
                 raise ValueError(f"past must hold at most {EVENTS} events")
             check_like("built", known["built"], self.built)
@@ -106,14 +106,14 @@ class Alarms(WithFields):
     ) -> tuple[Array, NDArray[Any]]:
         """Watch rows. Return the columns of `constants.COLUMNS`, and the events that opened or cleared at each row.
 
-        These are tuples, None for most rows; an event that clears comes before one that opens.
+        The events of a row are a tuple, or None for most rows. Events that clear come first.
 
         Parameters
         ----------
         y : (n,), the target; NaN where it is missing
-        v : (n,), its normal score by a model, if the watch is over scores
+        v : (n,), the normal score of y in the predictions of a model, if there is a model
         X : (n, features)
-        bounds : (n,) each, where a model expects y; by the watch's own predictions if None
+        bounds : (n,) each, the interval in which a model expects y; if None, the interval of the detector itself
         """
         before = self.watch.rows
         out = self.watch.add(y, y if v is None else v)
@@ -153,16 +153,16 @@ class Alarms(WithFields):
         return event
 
     def forget_events(self) -> None:
-        """Count events from one again. What is usual stays known."""
+        """Count events from one again. What was learned about the stream is kept."""
         self.watch.forget_events()
         self.past, self.open = [], None
 
     def confirm(self, number: int) -> None:
-        """Forget the rows of a real event, so that the next event like it is found, too."""
+        """Forget the rows of a real event, so that a similar event is found again."""
         known = {event.number: event for event in self.events}
         if number not in known:
             latest = ", ".join(map(str, known)) or "none"
-            raise ValueError(f"event must be one of the latest, got number {number}. There are: {latest}.")
+            raise ValueError(f"event must be one of the latest events, {latest}, got {number}.")
         watch, event = self.watch, known[number]
         usual = watch.usual[(number - 1) % len(watch.usual)]
         for k in range(len(STATISTICS) if watch.scores else watch.statistics):

@@ -1,4 +1,4 @@
-"""Put a detector around a model that has learned, and take the model out again."""
+"""Wrap a fitted model in a detector, and unwrap it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
 
-INSIDE = "model."  # before the names of what the model inside has learned
+INSIDE = "model."  # prefix of the fields of the inner model
 
 
 def watching(model: OnlineRegressor, **parameters: Any) -> Detector:
-    """Return a detector around a model that continues. If the model is a detector already, it continues as well."""
+    """Return a detector around a model that continues to learn. A detector is returned unchanged."""
     inside = model.learned_with["model"] if isinstance(model, Detector) else model.unfitted()
     detector = Detector(inside, **parameters)
     contents = model.dump()

@@ -1,53 +1,54 @@
-"""The constants of the detector, in the order in which its compiled twin reads them; rates are per row."""
+"""The constants of the detector, in the order in which the compiled twin reads them. Rates are per row."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-NEAR = 8  # lags of the near predictor
-AROUND = 2  # it has season - 2 ... season + 2, too
-RECENT = 2048  # rows that are kept: for lags, to find a season, and to learn it from
-KEPT = 144  # largest values of a generation; on top of a model, where there are more statistics, fewer
-KEPT_OF_SCORES = 104
+NEAR = 8  # number of recent lags of the near predictor
+AROUND = 2  # the near predictor also has the lags season - 2 ... season + 2
+RECENT = 2048  # stored rows, for lags and to find and learn a season
+KEPT = 144  # number of the largest values that a generation of a tail keeps
+KEPT_OF_SCORES = 104  # the same with a model, where there are more statistics
 WEEK = 7  # days
-FIRST_LOOK = 256  # rows before a season and a scale are looked for; then twice as many, and so on
-WIDTH = 2.46  # mean absolute errors on either side of a 95% interval
-LEVEL_WIDTH = 2.5  # the same around a level
-CUT_ERROR = 10.0  # mean absolute errors at which an error is cut before a mean of errors is taken
-MOST_ERROR = 100.0  # the largest: in a stream without noise each spike would be larger than the last
-EVENTS = 8  # the latest events, which can be confirmed
-KINDS = ("spike", "level", "trend", "variance", "season broken", "stuck", "missing")  # of events
+FIRST_LOOK = 256  # first row of the search for a season and a scale; repeated after 512, 1024, ... rows
+WIDTH = 2.46  # half width of a 95% interval, in mean absolute errors
+LEVEL_WIDTH = 2.5  # half width of the interval around a level
+CUT_ERROR = 10.0  # means of errors clip each error here, in mean absolute errors
+MOST_ERROR = 100.0  # upper limit of an error, in mean absolute errors; matters for streams without noise
+EVENTS = 8  # number of stored events
+KINDS = ("spike", "level", "trend", "variance", "season broken", "stuck", "missing")
 
 
 class Constants(NamedTuple):
-    forgetting: float = 0.9995  # of both predictors
-    clip: float = 4.0  # mean absolute errors at which an error is cut before it is learned
+    forgetting: float = 0.9995  # forgetting factor of both predictors
+    clip: float = 4.0  # predictors clip errors here, in mean absolute errors
     ridge_near: float = 1.0
-    ridge_far: float = 100.0  # the far predictor needs about 100 rows of evidence to leave the slow level
-    slow: float = 0.001  # rate of the slow level and of the spread around it
-    error_rate: float = 0.002  # of the mean absolute error
-    long_rate: float = 0.0005  # of its floor
-    burn: float = 32.0  # rows that the lists do not learn
-    silent: float = 150.0  # rows that have no evidence
-    share: float = 0.05  # of the rows whose values are above the threshold of a tail
-    generation: float = 10000.0  # rows
-    nearly: float = 0.95  # of an excess: what counts as just as large
-    prior: float = 20.0  # excesses by which the shape is shrunk
-    shape: float = 0.2  # toward this one
-    beyond: float = 0.7  # above log10(rows) + this, evidence grows
-    speed: float = 0.25  # by this share
-    pooled: float = 0.4  # weight of the mean of the four best statistics; the rest is for the best
-    offset: float = 0.43  # added to the evidence of a row
-    lasting: float = 0.2  # taken from it if a mean over rows leads: that can grow, but a spike has one row to be seen
-    stuck_offset: float = 0.5  # taken from that of a stuck row
-    young: float = 500.0  # rows: what is taken from the evidence of a young stream is log10(1 + (this / rows)^3)
-    hold: float = 200.0  # rows for which the peak of an event is held after it has cleared, at most
-    fade: float = 0.99  # by which it fades after that, each row
-    margin: float = 0.2  # by which a row must top it
-    threshold: float = 3.0  # score at which an event opens: -log10 of the rate
-    low: float = 1.8  # evidence below which a row is calm
-    quiet: float = 20.0  # calm rows after which an event clears
-    helps: float = 0.95  # of the spread: the error of the far predictor above which a season tells nothing
+    ridge_far: float = 100.0  # so large that the far predictor stays at the slow level for about 100 rows
+    slow: float = 0.001  # learning rate of the slow level and of the spread around it
+    error_rate: float = 0.002  # learning rate of the mean absolute error
+    long_rate: float = 0.0005  # learning rate of the long mean absolute error, a lower limit
+    burn: float = 32.0  # number of first rows that tails do not learn
+    silent: float = 150.0  # number of first rows without evidence
+    share: float = 0.05  # share of the rows that belong to a tail
+    generation: float = 10000.0  # number of rows of a generation of a tail
+    nearly: float = 0.95  # a past excess counts as equally large above this share of the excess
+    prior: float = 20.0  # the prior of the shape of a tail counts like this number of excesses
+    shape: float = 0.2  # prior mean of the shape
+    beyond: float = 0.7  # above log10(rows) + beyond, evidence grows more slowly
+    speed: float = 0.25  # by this factor
+    pooled: float = 0.4  # weight of the mean of the four largest statistics; the largest has the rest
+    offset: float = 0.43  # added to the evidence of each row
+    lasting: float = 0.2  # subtracted if the largest statistic is a mean over rows, which can grow in later rows
+    stuck_offset: float = 0.5  # subtracted from the evidence of a stuck value
+    young: float = 500.0  # log10(1 + (young / rows)^3) is subtracted from the evidence
+    hold: float = 200.0  # largest number of rows for which the peak stays after an event has cleared
+    fade: float = 0.99  # then the peak is multiplied by this factor with each row
+    margin: float = 0.2  # a row must exceed the peak by this
+    threshold: float = 3.0  # an event opens at this score, -log10(rate)
+    low: float = 1.8  # a row with less evidence is calm
+    quiet: float = 20.0  # an event clears after this number of calm rows
+    # The season counts only if the mean error of the far predictor is below this share of the spread
+    helps: float = 0.95
 
 
 STATISTICS = (
@@ -65,7 +66,7 @@ STATISTICS = (
     "error 100",
     "stuck",
     "missing",
-    # On top of a model, the same of its normal score
+    # With a model: statistics of the normal score
     "score",
     "score 20 up",
     "score 20 down",
@@ -74,41 +75,42 @@ STATISTICS = (
 )
 SEASON, ERROR, STUCK, MISSING, SCORE = (STATISTICS.index(n) for n in ("season", "error", "stuck", "missing", "score"))
 
-# What a row's evidence came from, by family; the compiled twin has the same numbers
+# The family of each statistic. The compiled twin has the same numbers
 SINGLE, LEVEL, SEASONAL, SPREAD = range(4)
 FAMILY = (0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 3, -1, -1, 0, 1, 1, 1, 1)
-SUDDEN = tuple(k for k in range(len(STATISTICS)) if FAMILY[k] == SINGLE or k == SEASON)  # not a mean over rows
+# Statistics that are not means over rows
+SUDDEN = tuple(k for k in range(len(STATISTICS)) if FAMILY[k] == SINGLE or k == SEASON)
 
-# What is returned of a row
+# The results for a row
 COLUMNS = (
     "tail",  # -log10 of the calibrated probability of the row
-    "score",  # evidence of a row that opens or tops an event, 0 elsewhere
+    "score",  # evidence of a row that opens an event or exceeds its peak, else 0
     "evidence",
-    "statistic",  # number of the leading one
+    "statistic",  # index of the largest statistic
     "expected",  # prediction of the near predictor
-    "low",  # and its 95% interval
+    "low",  # 95% interval of this prediction
     "high",
-    "level",  # of the target, before the row
+    "level",  # level of the target before the row
     "level_low",
     "level_high",
     "single",  # the largest evidence of each family
     "shifted",
     "seasonal",
     "spreading",
-    "event",  # number of the event that is open, 0 if there is none
-    "run",  # rows for which the value has not changed, or for which there was none
+    "event",  # number of the open event, or 0
+    "run",  # number of rows with the same value, or without a value
 )
 
-# What the next row needs, beside the arrays
+# Stored numbers
 NUMBERS = (
-    "shift",  # of the target, whose logarithm is taken; 0 if it is not
-    "origin",  # of the target: units are relative to its first value
-    "unit",  # and to the first change
+    "shift",  # of log(y + shift); 0 without a logarithm
+    "origin",  # the first value of the target, which is subtracted
+    "unit",  # the first change of the target, by which it is divided
     "level",
     "spread",
     "level_20",
     "level_100",
-    "score_level",  # the same of the series that is predicted
+    "score_level",  # the same statistics of the predicted series
     "score_spread",
     "score_20",
     "score_100",
@@ -120,25 +122,25 @@ NUMBERS = (
     "long_error",
     "far_error",
     "last",
-    "peak",  # of the event
+    "peak",  # peak of the evidence
     "stuck_peak",
 )
 COUNTS = (
-    "rows",  # so far
-    "known",  # of them with a target
-    "recent",  # that lags can reach
-    "season",  # 0 if there is none
-    "look",  # row at which a season is looked for next, 0 for never
-    "ready",  # row from which the seasonal statistics learn, 0 if there is no season
-    "same",  # rows since the value changed
-    "gone",  # rows since the last value
-    "held",  # rows for which the peaks do not fade
+    "rows",  # number of rows
+    "known",  # number of rows with a target
+    "recent",  # number of rows that lags can use
+    "season",  # 0 without a season
+    "look",  # row of the next search for a season, 0 for never
+    "ready",  # first row that seasonal statistics learn, 0 without a season
+    "same",  # number of rows since the value changed
+    "gone",  # number of rows since the last value
+    "held",  # number of rows for which the peak does not fade
     "stuck_held",
-    "events",  # so far
-    "open",  # whether the last one is
-    "calm",  # rows since it was last seen
-    "own",  # whether it is one of a stuck or missing value
+    "events",  # number of events
+    "open",  # whether the last event is open
+    "calm",  # number of calm rows of the open event
+    "own",  # whether the event is about a stuck or missing value
 )
 
-# Positions by name
+# Index by name
 C, N, K = ({name: k for k, name in enumerate(names)} for names in (COLUMNS, NUMBERS, COUNTS))

@@ -1,4 +1,4 @@
-"""Alarms about a series or about the errors of a model, as events with a calibrated rate and a reason."""
+"""A detector of unusual rows in a series, or of unusual errors of a model."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from onlinegp.models.undo import Undo
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.state import Fields, integer, learner
 
-SIGMA = 1.2533141373155001  # standard deviations of a normal in a mean absolute error
+SIGMA = 1.2533141373155001  # standard deviation of a normal distribution / its mean absolute error
 
 
 @parameters
 class Detector(OuterRegressor):
-    """Alarms about a series or about the errors of a model: events with reasons, at a rate that you choose.
+    """Detect unusual rows of a series, or unusual errors of a model. Report them as events with reasons.
 
-    It watches thirteen statistics of the target, learns the tail of each, and combines their evidence. An event opens
-    when the evidence is so large that it should occur at a rate of `rate` per row. Around a model with inputs it
-    watches the normal scores of the model's predictions, and the value and level of the target. A model with lags only
-    would follow a fault, so there it watches the target itself. An event can escalate and clears in the end. It has a
-    kind (spike, level, trend, variance, season broken, stuck, missing) and a reason. A new level is reported once, and
-    then accepted.
+    The detector computes thirteen statistics of the target, learns the tail of each statistic, and combines their
+    evidence. An event opens when the evidence is so large that it should occur only at a rate of `rate` per row. Around
+    a model with inputs, the detector uses the normal scores of the model's predictions, and the value and level of the
+    target. Around a model with only lags it uses the target itself, because such a model would learn to predict the
+    fault. An event has a kind (spike, level, trend, variance, season broken, stuck, missing) and a reason. It can
+    escalate, and clears when rows are usual again. A new level is reported once, and then accepted.
 
-    Without a model, a linear filter on the last eight values and those a season ago predicts the target. A skewed
-    series without negative values is watched on a logarithmic scale if that is more likely. The first 150 rows never
-    open an event. An event that is too rare for the rows so far cannot be found: at a rate of 0.0001, the detector
-    needs about 2,000 rows of history.
+    Without a model, a linear filter on the last eight values and on values a season ago predicts the target. A skewed
+    series without negative values is converted to a logarithmic scale if this is more likely. The first 150 rows never
+    open an event. A low rate needs a long history: at a rate of 0.0001, the detector needs about 2,000 rows before it
+    can find an event.
 
-    `detect` and `run` return predictions with two numbers and an event for each row (`Watched`). Files, fleets and
-    stores work as for every model.
+    `detect` and `run` return `Watched`: predictions with a probability, a score and an event for each row. Files and
+    fleets work as for every model.
 
     Cost: about a microsecond per sample, and the model inside
     Memory: 30 kB, and the model; 1 kB per feature
@@ -57,15 +57,15 @@ class Detector(OuterRegressor):
     Parameters
     ----------
     model : OnlineRegressor, optional
-        The model whose predictions are watched; None to watch the target alone.
+        The model whose predictions are checked. None to check the target alone.
     rate : float
         The expected number of events that open, per row, on a stream that does not change.
     season : int, optional
-        The number of rows after which the series repeats; 0 if it does not; None to find it.
+        The number of rows after which the series repeats. 0 for no season, None to find the season.
     daily : bool
-        Whether the season is a day, so that the value a week ago is informative, too.
+        Whether the season is a day, so that the value a week ago is used, too.
     engine : {"auto", "native", "python"}
-        The engine that watches the rows.
+        The engine of the detector.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Detector(OuterRegressor):
             raise TypeError(f"season must be a number of rows or None, got {self.season!r}.")
         if self.season and not NEAR < self.season <= RECENT:
             raise ValueError(
-                f"season must be 0, or from {NEAR + 1} to {RECENT} rows, got {self.season}. Use None to look for one."
+                f"season must be 0, or from {NEAR + 1} to {RECENT} rows, got {self.season}. Use None to find it."
             )
         if self.model is not None:
             super().check()
@@ -129,13 +129,13 @@ class Detector(OuterRegressor):
         return DetectorLearner(features, outputs, inner, alarms)
 
     def detect(self, y: ArrayLike, X: ArrayLike | None = None) -> Watched:
-        """Watch rows in order, with NaN where y is missing. Return how unusual each row is, and the events.
+        """Check rows in order and learn them. Return how unusual each row is, and the events. NaN in y means missing.
 
         Parameters
         ----------
         y : (n,) or (n, outputs)
         X : (n, d), optional
-            The inputs of the model. Reasons name those that are unusual.
+            The inputs of the model. Reasons name the unusual inputs.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class Detector(OuterRegressor):
         target = np.asarray(frames.target(y), dtype=np.float64)
         gone = np.isnan(target)
         if target.ndim == 2 and (gone.any(axis=1) != gone.all(axis=1)).any():
-            raise ValueError("y must have all outputs of a row or none. Use one detector per output.")
+            raise ValueError("y must have either all outputs of a row or no output. Use one detector per output.")
         parts: list[Predictions] = []
         with self._lock:
             learner, rows, Y = self.rows_to_learn(X, np.where(gone, 0.0, target))  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ class Detector(OuterRegressor):
             return watched.output(0) if self._single else watched
 
     def judge(self, X: ArrayLike, y: ArrayLike) -> Predictions:
-        """Watch rows that the inner model must not learn, such as impossible values."""
+        """Check rows that the inner model must not learn, such as impossible values."""
         with self._lock:
             learner, X, Y = self.rows_to_learn(X, y)
             judge = partial(learner.change, "judge") if isinstance(learner, Undo) else learner.judge  # type: ignore[attr-defined]
@@ -178,7 +178,7 @@ class Detector(OuterRegressor):
                 alarms.forget_events()
 
     def confirm(self, event: Event | int) -> None:
-        """Confirm that an event was real. Its rows are forgotten, so that the next event like it is found, too."""
+        """Confirm that an event was real. The detector forgets its rows, so that a similar event is found again."""
         if isinstance(event, bool) or not isinstance(event, Event | int | np.integer):
             raise TypeError(f"event must be an Event or its number, got {event!r}. Use one of events_.")
         number, output = (event.number, event.output) if isinstance(event, Event) else (event, 0)
@@ -193,7 +193,7 @@ class Detector(OuterRegressor):
 
 
 class DetectorLearner(OuterLearner):
-    """An inner learner, or None, and the alarms of each output."""
+    """The alarms of each output, around an inner learner or None."""
 
     inner: Any
 
@@ -235,14 +235,14 @@ class DetectorLearner(OuterLearner):
         return self._skip(X, Y, np.full((len(X), self.outputs), np.nan) if Y is None else Y)
 
     def judge(self, X: Array, Y: Array) -> Predictions:
-        """Watch rows that the inner learner does not learn. It remembers its predictions instead."""
+        """Check rows that the inner learner does not learn. As past values, it uses its predictions instead."""
         return self._skip(X, None, Y)
 
     def _skip(self, X: Array, known: Array | None, Y: Array) -> Watched:
         return self._watch(X, Y, self._next(len(X)) if self.inner is None else skip(self.inner, X, known))
 
     def _watch(self, X: Array, Y: Array, predicted: Predictions | None) -> Watched:
-        """Pass rows to the alarms with their predictions; if these are None, the alarms predict by themselves."""
+        """Pass rows and their predictions to the alarms. If predictions are None, the alarms predict the target."""
         z = bounds = None
         if self.inner is not None and predicted is not None:
             with np.errstate(all="ignore"):
@@ -266,7 +266,7 @@ class DetectorLearner(OuterLearner):
         return self._next(len(X)) if self.inner is None else self.inner.predict(X)
 
     def _next(self, n: int) -> Predictions:
-        """Return n copies of the prediction of the next row by the alarms."""
+        """Return n copies of the alarms' prediction of the next row."""
         rows = np.array([[alarms.watch.next() for alarms in self.alarms]])
         return _expected(np.repeat(rows, n, axis=0), np.full(n, self.seen))
 
@@ -277,11 +277,11 @@ class DetectorLearner(OuterLearner):
             begin_series(self.inner)
 
     def confirm(self, event: NDArray[np.int64]) -> None:
-        """Forget the rows of an event: its number, and its output."""
+        """Forget the rows of an event, given by (number, output)."""
         self.alarms[event[1]].confirm(int(event[0]))
 
 
 def _expected(columns: Array, seen: NDArray[Any]) -> Predictions:
-    """Return predictions from intervals of mean absolute errors. They are wide at first, and never certain."""
+    """Return predictions from the intervals in `columns`. They are wide at first, and never have a std of zero."""
     mean, low, high = (columns[:, :, C[name]] for name in ("expected", "low", "high"))
     return Gaussian(mean, np.hypot(SIGMA / (2.0 * WIDTH) * (high - low), 1.0 / (seen[:, None] + 1.0) ** 2))

@@ -1,4 +1,4 @@
-"""Events that open, escalate and clear, with what is known about each."""
+"""Events of the detector: what is stored about an open event, and what is reported."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from onlinegp.models.alarms.constants import (
 )
 from onlinegp.models.alarms.inputs import unusual
 
-CLEAR = 2.0  # evidence of a family from which a row counts for the kind
-FEW = 3  # rows of a spike, which cannot tell a level from a variance
-SLOW = 15  # rows in which a trend builds up, at least
-FIRST = 10  # rows of an event that tell where it begins
-EARLY = 30  # rows of an event whose means tell what came
-LARGER = 1.0  # severity by which a jump outdoes what an event was so far
-SIDE = 0.6  # of the deviations of a level that are on one side
+CLEAR = 2.0  # rows with this evidence of a family determine the kind of the event
+FEW = 3  # largest number of rows of a spike
+SLOW = 15  # minimum number of rows from the beginning of a trend to its detection
+FIRST = 10  # number of first rows whose mean is compared with later rows
+EARLY = 30  # number of first rows whose means are reported
+LARGER = 1.0  # a jump with a severity higher by this starts another event
+SIDE = 0.6  # a level has at least this share of its deviations on one side
 LARGEST = 1e300
 RUNS = STUCK, MISSING
 
@@ -36,19 +36,20 @@ class Event:
 
     Attributes
     ----------
-    number : 1 for the first of its series
-    kind : "spike", "level", "trend", "variance", "season broken", "stuck" or "missing"; it may change while it is open
-    since : row from which it builds up
-    start, peak, end : rows where it opened, where its evidence was largest, and last seen; end is None while it is open
-    severity : -log10 of the rate at which events of this evidence open
-    rows : how many rows show it; of a spike, those that are odd by themselves
-    statistic : the leading one, as in `onlinegp.models.alarms.constants`
-    observed, expected, low, high : of the target at the peak. Means for a level or a trend if there is no model, or if
-        the value at the peak is no surprise to it.
-    factor : how many times as large as usual errors are
-    unusual : inputs that are unusual by their own past, by number, the worst first
+    number : counts the events of the series, from 1
+    kind : "spike", "level", "trend", "variance", "season broken", "stuck" or "missing"; it may change while the event
+    is open
+    since : first row of the deviation
+    start, peak, end : rows where the event opened, had the largest evidence, and ended; end is None while it is open
+    severity : -log10 of the rate of events with at least this evidence
+    rows : the number of unusual rows
+    statistic : the index of the largest statistic in `onlinegp.models.alarms.constants`
+    observed, expected, low, high : the target at the peak, and its prediction. For a level or a trend these are means,
+    unless a model did not expect the value at the peak
+    factor : mean absolute error divided by its usual value
+    unusual : indices of inputs that are unusual compared with their past, the most unusual first
     inputs : number of inputs
-    output : which target, if there are several
+    output : index of the target
     """
 
     number: int
@@ -86,41 +87,41 @@ class Event:
 
 @dataclass
 class OpenEvent:
-    """What is known about an event that is open. `seen` is a target, NaN if missing, and the bounds expected of it."""
+    """What is stored about an open event. In methods, `seen` is a target (NaN if missing) and its expected interval."""
 
     number: int
     since: int
     start: int
-    last: int  # row that shows it
-    odd: int  # last row that is odd by itself
-    level: float  # of the target before it
+    last: int  # last unusual row
+    odd: int  # last row whose own value is unusual
+    level: float  # level of the target before the event
     level_low: float
     level_high: float
-    error: float  # mean absolute one before it
+    error: float  # mean absolute error before the event
     unusual: list[float]  # evidence of each input
     toward: list[float]  # sums of deviations from the level and, with a model, from its predictions
-    away: list[float]  # the same of absolute deviations
+    away: list[float]  # sums of absolute deviations
     peak: int = 0
     statistic: int = 0
     severity: float = 0.0
     observed: float | None = 0.0
     low: float = 0.0
     high: float = 0.0
-    rows: int = 0  # that show it
-    singles: int = 0  # rows that are odd by themselves
-    known: int = 0  # the first rows with a target, of which the next two are sums
-    missed: float = 0.0  # absolute errors
-    means: list[float] = field(default_factory=lambda: [0.0] * 3)  # what was seen
-    sums: list[float] = field(default_factory=lambda: [0.0] * 4)  # evidence of each family
-    tops: list[float] = field(default_factory=lambda: [0.0] * 4)  # its largest
+    rows: int = 0  # number of unusual rows
+    singles: int = 0  # number of rows whose own value is unusual
+    known: int = 0  # number of first rows with a target, over which the next two are sums
+    missed: float = 0.0  # sum of absolute errors
+    means: list[float] = field(default_factory=lambda: [0.0] * 3)  # sums of `seen`
+    sums: list[float] = field(default_factory=lambda: [0.0] * 4)  # sums of the evidence of each family
+    tops: list[float] = field(default_factory=lambda: [0.0] * 4)  # largest evidence of each family
     early: float = 0.0  # mean deviation of the first rows
-    late: float = 0.0  # and of recent ones
+    late: float = 0.0  # mean deviation of recent rows
 
     @classmethod
     def opened(
         cls, row: Array, seen: tuple[float, float, float], t: int, built: int, inputs: int, sides: int
     ) -> OpenEvent:
-        """Return an event that opens at row t, and builds up since row `built`."""
+        """Return an event that opens at row t and began at row `built`."""
         run, jumped = int(row[C["run"]]), row[C["single"]] >= CLEAR
         since = {STUCK: t - run, MISSING: t - run + 1}.get(int(row[C["statistic"]]), t if jumped else built)
         level, low, high = (float(row[C[name]]) for name in ("level", "level_low", "level_high"))
@@ -129,13 +130,13 @@ class OpenEvent:
         return cls(int(row[C["event"]]), since, t, t, t, level, low, high, error, zero, sums, sums)
 
     def is_outdone(self, row: Array, threshold: float) -> bool:
-        """Return whether a row makes this another event: by a far larger jump, or as the value is stuck."""
+        """Return whether a row starts another event, because of a much larger jump or a stuck value."""
         if row[C["statistic"]] in RUNS:
             return bool(row[C["score"]] >= threshold) and self.statistic not in RUNS
         return bool(row[C["score"]] > self.severity + LARGER and row[C["single"]] >= CLEAR)
 
     def add(self, row: Array, seen: tuple[float, float, float], t: int) -> None:
-        """Add a row that shows the event."""
+        """Add an unusual row to the event."""
         families = row[C["single"] : C["single"] + 4].tolist()
         self.rows, self.last = self.rows + 1, t
         if families[SINGLE] >= CLEAR:
@@ -166,11 +167,12 @@ class OpenEvent:
 
     @property
     def kind(self) -> str:
-        """The kind of the event by what its rows show.
+        """The kind of the event so far.
 
-        One to three odd rows, or those that one of them reaches by lags, are a spike if they are more odd by themselves
-        than their level. Else the family with the most evidence wins. A level is on one side of what was usual, unlike
-        a variance, which a few rows cannot tell; one that builds up slowly or grows is a trend.
+        Up to three unusual rows (and the rows after them that have them as lags) are a spike if single values have more
+        evidence than the level. Otherwise the family with the most evidence decides. A level is mostly on one side of
+        the usual level, a variance is on both sides and needs more rows. A level that begins slowly or grows is a
+        trend.
         """
         if self.statistic in RUNS:
             return STATISTICS[self.statistic]
@@ -189,7 +191,7 @@ class OpenEvent:
         return "trend" if slow or grows else "level"
 
     def known_so_far(self, output: int, *, ended: bool) -> Event:
-        """Return what is known about the event."""
+        """Return the event to report."""
         kind, rows, end = self.kind, self.rows, self.last
         observed, low, high = self.observed, self.low, self.high
         inside = observed is None or low <= observed <= high
@@ -197,11 +199,12 @@ class OpenEvent:
             means = [total / self.known for total in self.means]
             if STATISTICS[self.statistic].startswith("level") or len(self.toward) == 1:
                 observed, low, high = means[0], self.level_low, self.level_high
-            elif inside:  # a model follows: at a jump, the peak tells more
+            elif inside:  # the model adapts: the value at a jump says more than later means
                 observed, low, high = means
-        elif inside and STATISTICS[self.statistic] == "value":  # it was expected, but is far from the level
+        # The model expected the value, but it is far from the level
+        elif inside and STATISTICS[self.statistic] == "value":
             low, high = self.level_low, self.level_high
-        if kind == "spike":  # averages show it for longer
+        if kind == "spike":  # means over rows stay unusual for longer
             rows, end = max(self.singles, 1), self.odd
         usual = self.error if self.error > 0.0 else 1.0
         return Event(

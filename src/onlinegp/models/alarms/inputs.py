@@ -1,4 +1,4 @@
-"""Find inputs that are unusual compared with their past. This runs only when an event opens or grows."""
+"""Find the inputs that are unusual in an event, compared with their past."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from onlinegp.checks import Array
 from onlinegp.state import Fields, WithFields, integer
 from onlinegp.state.fields import Field
 
-KEPT = 256  # rows
-ENOUGH = 60  # rows to compare with
-EARLY = 64  # rows of an event in which inputs are looked at: later, they may have other reasons to change
-LATEST = 20  # rows that are compared, at most: there must be many times as many before them
-UNUSUAL = 3.0  # -log10 of the probability, over the rows of the event and all inputs
-PERHAPS = 2.5  # the same for an input that is far more unusual than the others
-INDEPENDENT = 25.0  # values of the past that are enough to believe a tail
+KEPT = 256  # number of stored rows
+ENOUGH = 60  # minimum number of past rows
+EARLY = 64  # only the first rows of an event count, because inputs may change later for other reasons
+LATEST = 20  # largest number of rows to compare with their past
+UNUSUAL = 3.0  # inputs are unusual from this -log10 of the probability, corrected for the number of rows and inputs
+PERHAPS = 2.5  # the same limit for an input that is far more unusual than the others
+INDEPENDENT = 25.0  # number of independent past values for full evidence
 LARGEST = 1e30
 
 
@@ -24,7 +24,7 @@ class Inputs(WithFields):
 
     def __init__(self, features: int) -> None:
         self.features, self.rows = features, 0
-        self.recent: NDArray[np.float32] = np.zeros((KEPT, features), dtype=np.float32)  # the latest last
+        self.recent: NDArray[np.float32] = np.zeros((KEPT, features), dtype=np.float32)  # the newest row is last
 
     @property
     def fields(self) -> Fields:
@@ -32,16 +32,16 @@ class Inputs(WithFields):
         return {"rows": integer(most=KEPT), "recent": recent}
 
     def add(self, X: Array) -> None:
-        """Keep the latest rows."""
+        """Add rows, and drop the oldest rows."""
         self.recent, self.rows = self._until(X, len(X)), min(self.rows + len(X), KEPT)
 
     def _until(self, X: Array, n: int) -> NDArray[np.float32]:
-        """Return the last 256 rows before row n of a block that follows."""
+        """Return the last 256 rows before row n of the block X."""
         new = np.clip(X[max(0, n - KEPT) : n], -LARGEST, LARGEST).astype(np.float32)
         return np.concatenate([self.recent[len(new) :], new])
 
     def look(self, X: Array, i: int, rows: int) -> list[float]:
-        """Return the evidence that each input is unusual at row i of a block, in an event of `rows` rows."""
+        """Return the evidence that each input is unusual at row i of the block X, in an event of `rows` rows."""
         known = min(self.rows + i + 1, KEPT)
         last = self._until(X, i + 1)[KEPT - known :].astype(np.float64)
         rows = max(rows, 1)
@@ -53,7 +53,7 @@ class Inputs(WithFields):
 
 
 def unusual(odd: list[float]) -> tuple[int, ...]:
-    """Return the inputs to name in a reason, the most unusual first."""
+    """Return the indices of the inputs to name in a reason, the most unusual first."""
     worst = sorted((j for j, value in enumerate(odd) if value >= PERHAPS), key=lambda j: -odd[j])
     if len(worst) == 1 or (worst and odd[worst[0]] >= odd[worst[1]] + 1.0 and odd[worst[0]] < UNUSUAL):
         return (worst[0],)
@@ -61,10 +61,10 @@ def unusual(odd: list[float]) -> tuple[int, ...]:
 
 
 def evidence(past: Array, with_one_before: Array) -> float:
-    """Return how unusual some rows of an input are: their values, mean and changes, or that nothing changes.
+    """Return the evidence, -log10 of a probability, that rows of an input are unusual compared with its past.
 
-    Each is compared with its past, and gives -log10 of a probability. A past with correlated values has few independent
-    ones, and counts less.
+    Values, mean, changes, and the number of rows without a change are compared. Correlated past values count less,
+    because fewer of them are independent.
     """
     rows, center = with_one_before[1:], np.median(past)
     sure = independent(past)
@@ -83,7 +83,7 @@ def evidence(past: Array, with_one_before: Array) -> float:
 
 
 def independent(x: Array) -> float:
-    """Return the effective number of independent values, n (1 - r) / (1 + r), r the correlation of neighbors."""
+    """Return the effective number of independent values, n (1 - r) / (1 + r), where r is the lag-1 correlation."""
     x = x - x.mean()
     squares = float(x @ x)
     r = max(float(x[1:] @ x[:-1]) / squares, 0.0) if squares > 0.0 else 0.0
@@ -91,9 +91,10 @@ def independent(x: Array) -> float:
 
 
 def tail(past: Array, x: float, trials: int) -> float:
-    """Return -log10 of the probability that one of several values is at least x: exponential above the top tenth.
+    """Return -log10 of the probability that one of `trials` values is at least x, with an exponential tail.
 
-    Rare values above many equal ones, such as jumps of a setpoint, are too few to estimate a tail, and count less.
+    The tail is fitted to the largest tenth of the past. If most past values are equal, like a setpoint with rare jumps,
+    this tail is uncertain, and the evidence is reduced.
     """
     u = float(np.quantile(past, 0.9))
     if x <= u:

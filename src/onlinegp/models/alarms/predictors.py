@@ -1,4 +1,4 @@
-"""Predict the next row by recursive least squares on lags: recent ones, and those of the season."""
+"""Predict the next value by recursive least squares on recent and seasonal lags."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import AROUND, NEAR, RECENT, WEEK
 
-CUT = 10.0  # spreads at which a regressor is cut
-SHORTEST, LONGEST = NEAR + 1, 700  # seasons that are looked for
-MOST_NEAR = NEAR + 2 * AROUND + 2  # weights: lags and bias
+CUT = 10.0  # regressors are clipped here, in spreads
+SHORTEST, LONGEST = NEAR + 1, 700  # limits of the season, in rows
+MOST_NEAR = NEAR + 2 * AROUND + 2  # number of weights: lags and bias
 MOST_FAR = 6
-WINDUP = 1e10  # of the mean of P's diagonal: smooth waves need a large P
+WINDUP = 1e10  # limit of the mean of the diagonal of P; smooth waves need a large P
 
 
 def near_lags(season: int) -> list[int]:
@@ -26,7 +26,7 @@ def near_lags(season: int) -> list[int]:
 
 
 def far_lags(season: int, daily: bool) -> list[int]:
-    """Return the lags of the far predictor; a season that is a day has a week, too."""
+    """Return the lags of the far predictor. If the season is a day, they include a week."""
     if season <= NEAR:
         return []
     lags = [season - 1, season, season + 1, 2 * season] + ([WEEK * season] if daily else [])
@@ -34,11 +34,11 @@ def far_lags(season: int, daily: bool) -> list[int]:
 
 
 class Predictor:
-    """Recursive least squares with forgetting on (lagged value - level) / spread, cut at 10, and a bias::
+    """Recursive least squares with forgetting on a bias and (lagged value - level) / spread, clipped at 10::
 
         g = P x,   w <- w + g e / (lambda + x.g),   P <- (P - g g' / (lambda + x.g)) / lambda
 
-    It works on arrays that are large enough, P (most, most) and w (most,), of which the first p are in use.
+    The arrays P (most, most) and w (most,) belong to the caller. Their first p rows and columns are used.
     """
 
     def __init__(self, P: Array, w: Array, lags: list[int], spare: int, forgetting: float) -> None:
@@ -53,10 +53,10 @@ class Predictor:
         self.w[0] = first
 
     def predict(self, recent: NDArray[np.float32], t: int, reach: int, level: float, spread: float) -> float:
-        """Return the prediction of row t, as a distance from the level in units of the spread.
+        """Return (prediction - level) / spread for row t.
 
-        Only the last `reach` rows are known. A longer lag is replaced by the lag `spare`. If that is 0 or too long,
-        the level is used as the past value.
+        Only the last `reach` rows are known. The lag `spare` replaces longer lags. If `spare` is 0 or too long, the
+        level is used as the past value.
         """
         for j, lag in enumerate(self.lags):
             lag = lag if lag <= reach else self.spare
@@ -69,7 +69,7 @@ class Predictor:
         return float(total)
 
     def learn(self, error: float, limit: float) -> None:
-        """Learn the row that was predicted last, with its error limited to `limit`."""
+        """Learn the row that was predicted last. Its error is clipped to `limit`."""
         p, x, P = self.p, self.x, self.P
         error = min(max(error, -limit), limit)
         g, s = np.zeros(p), self.forgetting
@@ -81,7 +81,7 @@ class Predictor:
         g *= root
         self.w[:p] += g * (root * error)
         P[:p, :p] = (P[:p, :p] - g[:, None] * g[None, :]) * (1.0 / self.forgetting)
-        if sum(P[i, i] for i in range(p)) > p * WINDUP:  # no excitation for long
+        if sum(P[i, i] for i in range(p)) > p * WINDUP:  # the inputs have not changed for a long time
             P *= 0.1
 
 
@@ -89,7 +89,7 @@ def find_season(x: Array) -> int:
     """Return the season: the shortest lag whose peak of the autocorrelation reaches 90% of the highest peak.
 
     Only lags after the first zero of the autocorrelation and up to a third of the rows count. The result is 0 if the
-    peak is below .2.
+    highest peak is below 0.2.
     """
     n = len(x)
     longest = min(LONGEST, n // 3)

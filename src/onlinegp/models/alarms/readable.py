@@ -1,4 +1,4 @@
-"""The readable engine of the detector, row by row: the definition of what `Watch` describes."""
+"""The Python engine of the detector. It works row by row and defines the results of the compiled engine."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from onlinegp.models.alarms.constants import (
 from onlinegp.models.alarms.predictors import Predictor, far_lags, near_lags
 from onlinegp.models.alarms.tails import LARGEST, Tail
 
-EARLY = 20  # rows in which no error is cut
+EARLY = 20  # number of first rows without clipping of errors
 
 
 class Readable:
-    """The rows of `Watch`, one by one; numbers and counts are attributes of `s` meanwhile."""
+    """Compute the rows of a `Watch`. Its numbers and counts are attributes of `s` until `store` writes them back."""
 
     def __init__(self, watch: Any) -> None:
         self.w, self.c = watch, watch.rule
@@ -56,7 +56,7 @@ class Readable:
         self.far = Predictor(w.far_P, w.far_w, far_lags(season, w.daily), season, self.c.forgetting)
 
     def row(self, y: float, v: float, out: Array) -> None:
-        """Take a row, and fill in what is returned of it."""
+        """Check and learn a row. Write the results to `out`."""
         s = self.s
         if isnan(y):
             self._missing(out)
@@ -80,14 +80,14 @@ class Readable:
         s.recent = min(s.recent + 1, RECENT)
 
     def _follow(self, name: str, rate: float, value: float) -> float:
-        """Update a running mean, which is a plain mean at first, and return it."""
+        """Update a running mean and return it. For the first rows it is a plain mean."""
         old = getattr(self.s, name)
         new: float = old + max(rate, 1.0 / (self.s.known + 1.0)) * (value - old)
         setattr(self.s, name, new)
         return new
 
     def restart(self) -> None:
-        """Start both predictors from scratch, with the lags of the season, on the recent rows; empty its lists."""
+        """Restart both predictors on the recent rows with the lags of the season, and empty the seasonal tails."""
         s, c = self.s, self.c
         self._predictors()
         self.near.start(c.ridge_near, 1.0)
@@ -112,7 +112,7 @@ class Readable:
         if s.known == 0:
             s.level, s.score_level = y, v
         dv = v - s.score_level
-        # 1. Predict, in spreads from the slow level
+        # 1. Predict (v - slow level) / spread
         expected, spread = self.expect(out)
         seasonal = bool(self.far.lags) and s.recent > s.season
         e = dv / spread - expected
@@ -122,7 +122,8 @@ class Readable:
         unit = max(s.mean_error, 0.1 * s.long_error)
         z = min(a / unit, MOST_ERROR) if unit > 0.0 else (0.0 if a == 0.0 else CUT_ERROR)
         changed = y != s.last or s.known == 0
-        ended = {STUCK: float(s.same) if changed else 0.0, MISSING: float(s.gone)}  # a run counts once, when it ends
+        # A run of equal values counts once, when it ends
+        ended = {STUCK: float(s.same) if changed else 0.0, MISSING: float(s.gone)}
         s.same = 0 if changed else s.same + 1
         x = self._statistics(y - s.level, dv, f * spread, z)
         # 3. to 5. Calibrate, pool, open
@@ -145,7 +146,7 @@ class Readable:
         return all_of_y + of_score if self.w.scores else all_of_y
 
     def expect(self, out: Array) -> tuple[float, float]:
-        """Fill in what is expected of the next row; return it in spreads, and the spread."""
+        """Write the prediction of the next row to `out`. Return the prediction in spreads, and the spread."""
         s = self.s
         spread = max(s.score_spread, 1e-9)
         expected = self.near.predict(self.w.recent, s.rows, s.recent, s.score_level, spread)
@@ -162,14 +163,15 @@ class Readable:
         return float(s.origin + (s.unit if s.unit > 0.0 else 1.0) * value)
 
     def _judge(self, x: list[float], out: Array) -> None:
-        """Pool the evidence of all statistics; calibrate it; see if it opens an event."""
+        """Combine the evidence of all statistics x, calibrate it, and open an event if it is large enough."""
         s, c = self.s, self.c
         evidence = [0.0] * len(x)
         for k in range(len(x)):
             ready = s.known >= c.burn
-            if SEASON <= k < SEASON + 3:  # a season that tells nothing would count the same evidence twice
+            # Without a useful season, these statistics would count the same evidence twice
+            if SEASON <= k < SEASON + 3:
                 ready = s.ready and s.rows >= s.ready and s.far_error < c.helps * s.score_spread
-            ready = ready and (k != STUCK or s.unit > 0.0)  # what never changed is not stuck
+            ready = ready and (k != STUCK or s.unit > 0.0)  # a value that has never changed is not stuck
             evidence[k] = self.tails[k].evidence(x[k], c.nearly) if ready else 0.0
         pooled = [(evidence[k], -k) for k in range(len(x)) if FAMILY[k] >= 0]
         four = sorted(pooled, reverse=True)[:4]
@@ -177,7 +179,7 @@ class Readable:
         if best > 0.0:
             total = ((four[0][0] + four[1][0]) + four[2][0]) + four[3][0]
             age = max(s.known, 1) / c.young
-            young = log10(1.0 + 1.0 / (age * age * age))  # lists are short, and the predictors still learn
+            young = log10(1.0 + 1.0 / (age * age * age))  # tails have few values, and the predictors still learn
             offset = c.offset - (0.0 if leading in SUDDEN else c.lasting)
             best = max(offset - young + (1.0 - c.pooled) * best + c.pooled * total / 4.0, 0.0)
         for k in (STUCK, MISSING):
@@ -189,7 +191,7 @@ class Readable:
         out[15] = s.same
 
     def _finish(self, best: float, leading: int, odd: float, x: list[float] | None, out: Array) -> None:
-        """Calibrate the evidence; see if it opens an event. x is None if there is no value."""
+        """Calibrate the evidence, and open an event if it is large enough. x is None if the value is missing."""
         s = self.s
         if s.known < self.c.silent:
             best = 0.0
@@ -199,33 +201,33 @@ class Readable:
                 self.tails[-1].learn(best)
         out[2], out[3] = best, leading
         own = leading in (STUCK, MISSING)
-        back = s.open and s.own and not own and odd == 0.0  # from stuck or missing to what is usual
+        back = s.open and s.own and not own and odd == 0.0  # a usual value after stuck or missing values
         score = self._top("peak", "held", best, not own, False) + self._top("stuck_peak", "stuck_held", best, own, True)
         out[1] = 0.0 if back else score
         self._follow_event(best, out[1], own, x)
         out[14] = s.events if s.open else 0
 
     def _top(self, peak: str, held: str, best: float, mine: bool, own: bool) -> float:
-        """Return the score if the evidence tops its peak; a stuck or missing sensor has a peak of its own."""
+        """Return the score: the evidence if it exceeds the peak, else 0. Stuck and missing rows have their own peak."""
         s, c = self.s, self.c
         r, h = getattr(s, peak), getattr(s, held)
-        free = r <= 1.0 or (own and r < c.threshold)  # a run of rows grows slowly, and opens one event
+        free = r <= 1.0 or (own and r < c.threshold)  # so that a run whose evidence grows slowly can open an event
         if mine and best > r + (0.0 if free else c.margin):
             setattr(s, peak, best)
             return best
         if s.open:
             setattr(s, held, min(h + 1, int(c.hold)))
         elif h > 0:
-            setattr(s, held, min(h, int(c.hold)) - 1)  # files of 0.2 have counts of another kind
+            setattr(s, held, min(h, int(c.hold)) - 1)  # a file may contain a larger count
         else:
             setattr(s, peak, r * c.fade)
         return 0.0
 
     def _follow_event(self, best: float, score: float, own: bool, x: list[float] | None) -> None:
-        """Open an event, or clear it after 20 calm rows.
+        """Open an event, or clear the open event after 20 calm rows.
 
-        What comes after a value that was stuck or missing is another event, but not the other way around. What has
-        passed was a fault rather than a habit: of its values only the fourth root of their number stays.
+        A level after a stuck or missing value is another event. A value that gets stuck in an event is not. When an
+        event clears, it was a fault: only n^(1/4) of its n values stay in each tail.
         """
         s, c = self.s, self.c
         if s.open:
@@ -244,7 +246,7 @@ class Readable:
     def _learn(
         self, e: float, f: float, a: float, unit: float, spread: float, seasonal: bool, y: float, v: float
     ) -> None:
-        """Let the predictors and the running means learn the row."""
+        """Update the predictors and the running means with the row."""
         s, c = self.s, self.c
         limit = c.clip * unit
         early = s.known <= EARLY or limit <= 0.0
@@ -263,7 +265,7 @@ class Readable:
         self._follow("score_level", c.slow, v)
 
     def _missing(self, out: Array) -> None:
-        """Take a row without a value: lags find the prediction in its place, and nothing else learns."""
+        """Process a row without a value. Its prediction becomes the value for lags; nothing else learns."""
         s, c = self.s, self.c
         if s.known == 0:
             return

@@ -7,7 +7,7 @@ from math import floor, log10
 
 from onlinegp.models.alarms.events import Event
 
-MOST = 3  # inputs that are named
+MOST = 3  # largest number of inputs to name
 
 
 def sentence(
@@ -20,8 +20,8 @@ def sentence(
 
     Parameters
     ----------
-    target, inputs : names; inputs are "input 1" ... if None
-    when : names a row, such as "14:03"; "row 17" if None
+    target, inputs : names; if None, inputs are "input 1", "input 2", ...
+    when : a function that names a row, such as "14:03"; if None, "row 17"
     """
     named = when or (lambda row: f"row {row}")
     names = [f"input {j + 1}" for j in range(event.inputs)] if inputs is None else list(inputs)
@@ -38,7 +38,7 @@ def _what(event: Event, target: str) -> str:
         return f"{target} varies {much} usual"
     y, step = event.observed, event.high - event.low
     inside = y is not None and event.low <= y <= event.high
-    if y is not None:  # as many digits as tell it from what was expected
+    if y is not None:  # enough digits to see the difference from the expected value
         apart = min(abs(y - bound) for bound in ([event.expected] if inside else [event.low, event.high]))
         step = min(step, max(10.0 * apart, 1e-3 * step))
     observed = "missing" if y is None else number(y, step)
@@ -71,7 +71,7 @@ def _list(names: list[str]) -> str:
 
 
 def number(value: float, step: float) -> str:
-    """Return a number with the digits that matter for differences of `step`."""
+    """Format a number with enough digits to show differences of `step`."""
     if not (step > 0.0 and abs(value) < 1e15):
         return f"{value:.6g}"
     digits = max(0, 1 - floor(log10(step)))

@@ -8,21 +8,21 @@ import numpy as np
 
 from onlinegp.checks import Array
 
-SHARE = 0.1  # of the mean: the shift, so that zeros have a logarithm
-GAIN = 0.2  # of log density per row by which the logarithm must be better
-ROUNDING = 1e-6  # of the mean: what is that far below zero is zero in float32
+SHARE = 0.1  # shift / mean, so that zeros have a logarithm
+GAIN = 0.2  # the logarithm must increase the log density per row by this
+ROUNDING = 1e-6  # negative values up to this share of the mean are rounding errors of float32
 LARGEST_LOG = 690.0
 
 
 def to_scale(y: Array, shift: float) -> Array:
-    """Return log(y + shift), extended by a line below zero; y if the shift is 0."""
+    """Return log(y + shift), continued as a line below y = 0. If the shift is 0, return y."""
     if shift == 0.0:
         return y
     return np.where(y < 0.0, log(shift) + y / shift, np.log(np.maximum(y, 0.0) + shift))
 
 
 def from_scale(z: Array, shift: float) -> Array:
-    """Return the targets whose values on the scale are z."""
+    """Return y with to_scale(y) = z."""
     if shift == 0.0:
         return z
     zero = log(shift)
@@ -30,10 +30,10 @@ def from_scale(z: Array, shift: float) -> Array:
 
 
 def find_shift(y: Array) -> float:
-    """Return the shift of the logarithm that a series needs, 0 for none, by the likelihood of its changes.
+    """Return the shift for `to_scale` if the logarithm is more likely, else 0.
 
     The log density per row of an autoregression of order 1 on z = T(y) is, up to a constant,
-    mean log T'(y) - log(variance of its errors) / 2. A series that is mostly zero has no density, and keeps its scale.
+    mean log T'(y) - log(variance of its errors) / 2. A series with mostly zeros has no density and keeps its scale.
     """
     mean = float((y / len(y)).sum())
     zeros = np.count_nonzero(y <= ROUNDING * mean)
@@ -47,7 +47,7 @@ def find_shift(y: Array) -> float:
 
 
 def _log_variance(z: Array) -> float:
-    """Return the logarithm of the variance of the errors of an autoregression; infinite if it has none."""
+    """Return the log variance of the errors of an autoregression of order 1, or infinity if it cannot be fitted."""
     before, after = z[:-1] - z[:-1].mean(), z[1:] - z[1:].mean()
     squares, products = float(before @ before), float(before @ after)
     left = float(after @ after) - (products * products / squares if squares > 0.0 else 0.0)

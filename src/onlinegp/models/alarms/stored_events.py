@@ -1,4 +1,4 @@
-"""Check the events that a file holds, as JSON. Files may come from anywhere."""
+"""Check the events in a file. Files may be damaged or untrusted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onlinegp.state.fields import LARGEST_POSITION
 
 OPTIONAL = ("end", "observed")
 TEXTS = {"kind": KINDS, "statistic": STATISTICS}
-COUNTED = ("number", "rows", "known", "singles", "output")  # at least zero
-LEAST = -10  # of a row: a build-up before any begins a few rows before the first one
+COUNTED = ("number", "rows", "known", "singles", "output")  # these must be at least zero
+LEAST = -10  # smallest row number: an event may begin a few rows before row 0
 
 
 def check_like(name: str, value: Any, example: Any) -> None:
-    """Raise a ValueError unless a value has the form of an example, and numbers and texts that are possible."""
+    """Raise a ValueError unless a value has the same structure as an example, and possible numbers and texts."""
     if isinstance(example, dict):
         good = isinstance(value, dict) and value.keys() == example.keys()
         parts = [(key, value[key], example[key]) for key in example] if good else []

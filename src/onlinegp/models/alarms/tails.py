@@ -1,4 +1,4 @@
-"""The tail of a statistic, learned: sorted lists of its largest past values, ranks, and a generalized Pareto law."""
+"""Learn the tail of a statistic from its largest past values, by a generalized Pareto law and by ranks."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import Constants
 
-LARGEST = 1e30  # which float32 has
-ENOUGH = 50  # rows before there is a tail
-U, SHAPE, SCALE, SHARE, CHANGES = range(5)  # of a law
+LARGEST = 1e30  # fits into float32
+ENOUGH = 50  # minimum number of rows
+U, SHAPE, SCALE, SHARE, CHANGES = range(5)  # positions in `law`
 
 
 class Tail:
-    """The tail of one statistic; it works on its part of the arrays of all.
+    """The tail of one statistic. Its arrays are views of arrays for all statistics.
 
     Two generations of 10,000 rows keep their 144 largest values, in decreasing order. n is the number of rows in both,
-    K = .05 n (less if fewer values are kept), and u is the (K+1)-th largest value; ties at u do not count in K. Above u
-    there is a generalized Pareto law::
+    K = .05 n (less if fewer values are kept), and u is the (K+1)-th largest value; ties at u do not count in K. Values
+    above u follow a generalized Pareto law::
 
         p = max(K / n (1 + xi (x - u) / sigma)^(-1 / xi),  #{kept >= u + .95 (x - u)} / n),    s = -log10 p
 
-    and beyond log10 n + .7 only a quarter of s counts. The law alone does not adapt to a stream of rare equal spikes,
-    but ranks do; ranks alone have no information beyond the largest value.
+    and only a quarter of s beyond log10 n + .7 counts. The law alone would not adapt to a stream with rare equal
+    spikes, but ranks do. Ranks alone give no information beyond the largest value.
 
     J. R. M. Hosking and J. R. Wallis, "Parameter and quantile estimation for the generalized Pareto distribution",
-    Technometrics, 1987: probability-weighted moments. The shape is shrunk.
+    Technometrics, 1987: probability-weighted moments. Here the shape is shrunk to a prior mean.
 
     Parameters
     ----------
     values : (2, KEPT), float32
-    counts : (2, 2), how many values and how many rows each generation has
-    law : u, shape, scale, share of the rows above u, values that came since
+    counts : (2, 2), the number of values and of rows in each generation
+    law : u, shape, scale, share of the rows above u, number of values since the last fit
     least : the smallest scale
     """
 
@@ -44,7 +44,7 @@ class Tail:
         self.values, self.counts, self.law, self.least, self.rule = values, counts, law, least, rule
 
     def evidence(self, x: float, nearly: float) -> float:
-        """Return s at x."""
+        """Return the evidence s at x."""
         law, n = self.law, int(self.counts[:, 1].sum())
         x = float(np.float32(min(x, LARGEST)))
         if n < ENOUGH or (law[SHARE] > 0.0 and x <= law[U]):
@@ -71,7 +71,7 @@ class Tail:
         rule, counts = self.rule, self.counts
         kept = np.concatenate([self.values[g, : counts[g, 0]] for g in (0, 1)]).astype(np.float64)
         kept = -np.sort(-kept)
-        most = self.values.shape[1] - 1  # of a generation, beyond which a list says nothing
+        most = self.values.shape[1] - 1  # the list of a generation is complete only down to this number of values
         K = min(int(rule.share * n), max(most, int(most / rule.generation * n)))
         K = min(max(2, K), len(kept) - 1)
         u = kept[K]
@@ -89,7 +89,7 @@ class Tail:
         self.law[:] = u, xi, max(a0 * (1.0 - xi), self.least), max(K / n, fewest), 0.0
 
     def learn(self, x: float) -> None:
-        """Add the value of a new row. When the newer generation is full, the older one is dropped."""
+        """Add the value of a new row. When the newer generation is full, drop the older generation."""
         values, counts = self.values, self.counts
         x = float(np.float32(min(x, LARGEST)))
         if counts[0, 1] >= self.rule.generation:
@@ -107,11 +107,11 @@ class Tail:
             self.law[CHANGES] += 1.0
 
     def largest(self) -> np.float32:
-        """Return the largest value that is kept, 0 if there is none."""
+        """Return the largest kept value, or 0 without values."""
         return max((self.values[g, 0] for g in (0, 1) if self.counts[g, 0]), default=np.float32(0.0))
 
     def remove_above(self, x: float, most: int) -> None:
-        """Forget up to `most` values above x, the largest last; one value stays, which the law needs."""
+        """Forget up to `most` values above x, the smallest first. One value always stays, because the law needs it."""
         for g in (0, 1):
             size = int(self.counts[g, 0])
             above = int((self.values[g, :size] > np.float32(x)).sum())
@@ -122,6 +122,6 @@ class Tail:
         self.law[CHANGES] += 1.0
 
     def thin(self, x: float) -> None:
-        """Of the n newer values above x, keep n^(1/4)."""
+        """Keep only n^(1/4) of the n values above x in the newer generation."""
         above = int((self.values[0, : self.counts[0, 0]] > np.float32(x)).sum())
         self.remove_above(x, above - ceil(sqrt(sqrt(above))))

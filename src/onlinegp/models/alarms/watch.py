@@ -1,4 +1,4 @@
-"""The state of the detector, which the readable and the compiled engine share: how odd each row of a stream is."""
+"""The state of the detector, shared by the Python engine and the compiled engine."""
 
 from __future__ import annotations
 
@@ -34,37 +34,37 @@ EXPECTED = slice(C["expected"], C["level_high"] + 1)
 
 
 class Watch(WithFields):
-    """The state of the detector on one series, in arrays that the compiled and the readable engine share.
+    """The state of the detector on one series, in arrays that the Python and the compiled engine share.
 
-    Row t = 1, 2, ..., g = 1 / (t + 1); a running mean has rate max(its rate, g). Nothing looks ahead. y is the target,
-    v the series that is predicted: y itself, or the normal score of y by a model. Of both, d = value - slow level.
-    Without a model, y is replaced by its logarithm if that is more likely (`scales`), after 256 to 2,048 rows.
+    Row t = 1, 2, ... uses only earlier rows. Running means have the rate max(rate, 1 / (t + 1)). y is the target. v is
+    the predicted series: y itself, or the normal score of y in the predictions of a model. For both, d = value - slow
+    level. Without a model, log(y + shift) replaces y after 256 to 2,048 rows if it is more likely (`scales`).
 
-    1. Two predictors of v (`predictors`): near (error e), and far, which only knows the season (error f).
+    1. Two predictors of v (`predictors`): near, with error e, and far, which uses only the season, with error f.
     2. Statistics, all >= 0 (`constants.STATISTICS`): value |d|; the mean of d over 20 and 100 rows, up and down; season
        |f|; the mean of f over 20 rows, up and down; error z; the mean of min(z, 10) over 5, 20 and 100 rows; rows since
-       the value changed; rows since there was one. Here a = max(|e| - .001 spread, 0), and z = a / max(mean of a, .1
+       the value changed; rows since the last value. Here a = max(|e| - .001 spread, 0), and z = a / max(mean of a, .1
        long mean of a), at most 100.
     3. A learned tail for each (`tails`), s = -log10 p.
     4. Evidence of the row: E = .43 + .6 s(1) + .4 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest, .2 less if
-       s(1) is of a mean, which can grow in later rows; or that of stuck or missing - .5 if larger. Those of the season
-       count while errors f are below 95% of the spread: a season that tells nothing counts the same evidence twice. In
-       a young stream, log10(1 + (500 / rows)^3) is taken from E, as lists are short and the predictors still learn.
-       `tail` is the tail of E itself.
-    5. Score: E if E > R + .2 (R > 1; else E > R), then R = E; otherwise 0. R is held while an event is open and, up to
-       200 rows, as long again: a new level echoes in the season and in a slow level. Then R is multiplied by .99 each
-       row. Stuck and missing have their own R, which need not be topped by .2 before it reaches the threshold; while
-       their event is open, a row whose value is usual scores 0. An event opens where the score reaches a threshold, and
-       clears after 20 rows with E < 1.8. A value that gets stuck in an event belongs to it; a new level after a value
-       that was stuck or missing is another event. No rule accepts a new level: its rows enter the lists, and its rank
-       falls. Of a fault that has passed, only the fourth root of the number of its values stays in the lists.
+       s(1) belongs to a mean, which can grow in later rows. If the evidence of stuck or missing, minus .5, is larger, E
+       is this evidence. Statistics of the season count only while errors f are below 95% of the spread. In a short
+       history, log10(1 + (500 / rows)^3) is subtracted, because tails and predictors are uncertain. The column `tail`
+       is the tail of E.
+    5. Score: E if E > R + .2 (R > 1; else E > R), then R = E; otherwise 0. R stays while an event is open, and then for
+       the same number of rows, at most 200, because a new level returns in seasonal lags. Then R is multiplied by .99
+       with each row. Stuck and missing values have their own R, which any larger E exceeds until R reaches the
+       threshold; while their event is open, usual rows have the score 0. An event opens when the score reaches the
+       threshold, and clears after 20 rows with E < 1.8. A value that gets stuck in an event belongs to this event; a
+       new level after a stuck or missing value is another event. A new level becomes usual because its rows enter the
+       tails. After a fault has cleared, only n^(1/4) of its n values stay in the tails.
 
     Parameters
     ----------
-    scores : whether v is not y
-    season : rows of a season, 0 if there is none, None to look for one at rows 256, 512, 1024, ...
+    scores : whether v is the normal score of y
+    season : number of rows of the season; 0 for no season; None to search at rows 256, 512, 1024, ...
     daily : whether the season is a day
-    native : whether the compiled engine runs
+    native : whether to use the compiled engine
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Watch(WithFields):
         self.scores, self.daily, self.native, self.rule = scores, daily, native, rule or Constants()
         self.season = season
         self.statistics = len(STATISTICS) if scores else SCORE
-        self.lists = self.statistics + 1  # with that of the evidence
+        self.lists = self.statistics + 1  # one more for the tail of the evidence
         self.kept = KEPT_OF_SCORES if scores else KEPT
         self.numbers, self.counts = np.zeros(len(NUMBERS)), np.zeros(len(COUNTS), dtype=np.int64)
         self.recent = np.zeros(RECENT, dtype=np.float32)
@@ -83,7 +83,7 @@ class Watch(WithFields):
         self.far_P, self.far_w = np.zeros((MOST_FAR, MOST_FAR)), np.zeros(MOST_FAR)
         self.usual = np.zeros(
             (EVENTS, self.lists), dtype=np.float32
-        )  # the largest values before each of the last events
+        )  # the largest value of each statistic before each of the last events
         self.counts[K["season"]], self.counts[K["look"]] = season or 0, FIRST_LOOK
 
     @property
@@ -106,14 +106,14 @@ class Watch(WithFields):
         counts = dict(zip(COUNTS, values["counts"].tolist(), strict=True))
         opened = counts["open"] <= min(counts["events"], 1)
         if max(counts["recent"], counts["season"]) > RECENT or counts["known"] > counts["rows"] or not opened:
-            raise ValueError(f"counts of a detector contradict each other: {counts}.")
+            raise ValueError(f"the counts of the detector contradict each other: {counts}.")
         shift = values["numbers"][N["shift"]]
         if shift < 0.0:
-            raise ValueError(f"numbers of a detector must have a shift of at least 0, got {shift}.")
+            raise ValueError(f"numbers of the detector must have a shift of at least 0, got {shift}.")
         size, rows = values["sizes"][:, :, 0], values["sizes"][:, :, 1]
         if (size > np.minimum(rows, self.kept)).any() or ((size == 0) & (rows > 0)).any():
             raise ValueError(
-                "sizes of a detector must be at most the rows, and the values that are kept; zero only before any row."
+                "sizes must be at most the number of rows and of kept values, and positive after the first row."
             )
 
     @property
@@ -121,7 +121,7 @@ class Watch(WithFields):
         return int(self.counts[0])
 
     def add(self, y: Array, v: Array) -> Array:
-        """Take rows, NaN where one is missing; return what `constants.COLUMNS` names for each, (n, columns)."""
+        """Check and learn rows; NaN is a missing value. Return the results for each row, (n, `constants.COLUMNS`)."""
         out = np.zeros((len(y), len(COLUMNS)))
         start, restart = 0, False
         while start < len(y):
@@ -132,14 +132,14 @@ class Watch(WithFields):
         return out
 
     def _rows_before_a_look(self, y: Array) -> int:
-        """Return the number of rows before a season and a scale are looked for; it is before a row with a value."""
+        """Return the number of rows before the next search for season and scale. The row after them has a value."""
         look = int(self.counts[K["look"]])
         at = max(look - self.rows, 0) if look else len(y)
         known = np.flatnonzero(~np.isnan(y[at:]))
         return at + int(known[0]) if len(known) else len(y)
 
     def _judge(self, y: Array, v: Array, out: Array, restart: bool) -> None:
-        """Fill in what is returned of rows. `restart` starts the predictors from scratch before, on the recent rows."""
+        """Write the results of rows to `out`. With `restart`, first restart the predictors on the recent rows."""
         shift = self.numbers[N["shift"]]
         y = np.ascontiguousarray(to_scale(y, shift), dtype=np.float64)
         v = np.ascontiguousarray(v, dtype=np.float64) if self.scores else y
@@ -157,10 +157,10 @@ class Watch(WithFields):
             out[:, EXPECTED] = from_scale(out[:, EXPECTED], shift)
 
     def _look(self) -> bool:
-        """Look for a scale and a season. Return whether there is a new season."""
+        """Search for a scale and a season. Return whether there is a new season."""
         self.counts[K["look"]] *= 2
         rows, known, recent, before = (self.counts[K[name]] for name in ("rows", "known", "recent", "season"))
-        if not self.scores and known == recent == rows:  # all are kept, so that all can be taken again
+        if not self.scores and known == recent == rows:  # all rows are stored and can be learned again
             self._look_for_scale()
         season = find_season(self._past()) if self.season is None else 0
         if season == 0 or abs(season - before) <= 1:
@@ -169,7 +169,7 @@ class Watch(WithFields):
         return True
 
     def _look_for_scale(self) -> None:
-        """If all rows are more likely on another scale, take them again on it. Events stay as they are."""
+        """If all rows are more likely on another scale, learn them again on this scale. Events do not change."""
         numbers, counts = self.numbers, self.counts
         past = from_scale(numbers[N["origin"]] + (numbers[N["unit"]] or 1.0) * self._past(), numbers[N["shift"]])
         shift = find_shift(past)
@@ -183,12 +183,12 @@ class Watch(WithFields):
         counts[kept], self.usual[:] = before, LARGEST
 
     def _past(self) -> Array:
-        """Return the recent rows, in units."""
+        """Return the recent rows in the units of the detector."""
         back = np.arange(self.counts[K["recent"]], 0, -1)
         return self.recent[(self.rows - back) % RECENT].astype(np.float64)
 
     def begin_series(self) -> None:
-        """Start a new series: lags do not reach back to earlier rows."""
+        """Start a new series: lags do not use earlier rows."""
         self.counts[K["recent"]] = 0
 
     def forget_events(self) -> None:
@@ -196,7 +196,7 @@ class Watch(WithFields):
         self.counts[[K[name] for name in OF_EVENTS]] = 0
 
     def next(self) -> Array:
-        """Return the expected part of the columns for the next row."""
+        """Return the columns that predict the next row."""
         out = np.zeros(len(COLUMNS))
         Readable(self).expect(out)
         out[EXPECTED] = from_scale(out[EXPECTED], self.numbers[N["shift"]])

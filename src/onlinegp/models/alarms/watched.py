@@ -1,4 +1,4 @@
-"""Predictions of a detector: those of the model, and how unusual each row was."""
+"""The results of a detector: predictions, and how unusual each row was."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from onlinegp.predictions import Predictions
 
 @dataclass(frozen=True, eq=False)
 class Watched(Predictions):
-    """Predictions of rows with the findings of a detector; the distributions are those of `predicted`.
-
-    Fleets, commands and copies pass them on like other predictions.
+    """Predictions of rows, with the results of a detector for each row.
 
     Attributes
     ----------
-    predicted : the predictions of the model
-    odds : (n,) or (n, outputs), the probability of a row that is at least as unusual; 1 for most rows
-    score : -log10 of the rate of such events, in rows that open an event or exceed its peak; 0 elsewhere
-    event : the number of the open event, 0 if there is none
-    changes : tuples of the events that cleared or opened at a row, None for most
+    predicted : the predictions, whose distributions these are
+    odds : (n,) or (n, outputs), the probability of a row that is at least this unusual; 1 for most rows
+    score : -log10 of the rate of such events in rows that open an event or exceed its peak; 0 elsewhere
+    event : the number of the open event, or 0
+    changes : for each row, a tuple of the events that cleared or opened, or None
     """
 
     predicted: Predictions
@@ -36,7 +34,7 @@ class Watched(Predictions):
 
     @classmethod
     def unseen(cls, predicted: Predictions) -> Watched:
-        """Return predictions of rows that no detector has seen."""
+        """Return predictions for rows that a detector has not checked."""
         shape = predicted.shape
         nothing = np.full(shape, None, dtype=object)
         return cls(predicted, np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64), nothing)
@@ -51,7 +49,7 @@ class Watched(Predictions):
 
     @property
     def events(self) -> list[Event]:
-        """Events that cleared or opened, in the order of the rows."""
+        """The events that cleared or opened, in the order of the rows."""
         return [event for changes in self.changes.flat if changes is not None for event in changes]
 
     def log_density(self, y: ArrayLike) -> Array:

@@ -1,1 +1,1 @@
-"""Baselines to beat."""
+"""Baselines: simple models that any other model should beat."""

@@ -21,9 +21,9 @@ class Persistence(OnlineRegressor):
 
         y_t = y_(t-1) + e_t
 
-    Before the first row it predicts zero. The variance is the mean square of the changes of y, weighted towards about
-    the last hundred rows: that of a random walk, one step ahead. If y stays constant for long, the variance decreases
-    to a hundredth of the square of the smallest change so far.
+    Before the first row it predicts zero. The variance is the mean squared change of y over about the last hundred
+    rows, as for a random walk. If y stays constant for a long time, the variance decreases to a hundredth of the square
+    of the smallest change so far.
 
     Use it to check whether another model has learned anything. It makes no sense for rows without an order.
 

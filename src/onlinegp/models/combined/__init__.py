@@ -1,4 +1,4 @@
-"""Models made of models: each wraps a model, changes its inputs or its predictions, and is a model itself."""
+"""Models that wrap other models and change their inputs or predictions."""
 
 from onlinegp.models.combined.calibrated import Calibrated
 from onlinegp.models.combined.columns import Columns

@@ -1,4 +1,4 @@
-"""Choose lags by the seasons of a series, which are found while it is learned."""
+"""Choose lags from the seasons of a series while learning the series."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from onlinegp.predictions import Predictions
 from onlinegp.seasons import MAX_ROWS, find_seasons
 from onlinegp.state import Values, array, flags, integer
 
-LOOKS = (0, 50, 100, 200, 400, 800, 1600, 3200)  # rows after which seasons are found
+LOOKS = (0, 50, 100, 200, 400, 800, 1600, 3200)  # numbers of rows after which seasons are searched
 LAST_LOOK = LOOKS[-1]
 INPUTS = 8
 
 
 def lags_of_seasons(seasons: tuple[int, ...]) -> Groups:
-    """Return the 8 inputs of a series with these periods, as the lags whose values are averaged.
+    """Return the lags of the 8 inputs for a series with these seasons. Each input is the mean over its lags.
 
-    Without a season they are the last 8 values. With a season s they are the last 3 values, those s - 1, s, s + 1 and
-    2 s rows ago, and the mean of s and 2 s. A second season replaces the oldest of them.
+    Without a season the inputs are the last 8 values. With a season s they are the last 3 values, the values s - 1, s,
+    s + 1 and 2 s rows ago, and the mean of the values s and 2 s rows ago. A second season replaces the oldest inputs.
     """
     recent = [(lag,) for lag in range(1, 3 + INPUTS)]
     if not seasons:
@@ -34,16 +34,15 @@ def lags_of_seasons(seasons: tuple[int, ...]) -> Groups:
     groups: list[tuple[int, ...]] = [(1,), (2,), (s,), (s + 1,), (s - 1,)]
     groups += [(r,) for r in (longer[0], longer[0] + 1)] if longer else [(s, 2 * s), (2 * s,)]
     groups += [(r, 2 * r) for r in longer]
-    return tuple(dict.fromkeys([*groups, *recent]))[:INPUTS]  # those of a short season may be the same
+    return tuple(dict.fromkeys([*groups, *recent]))[:INPUTS]  # lags of a short season may be equal
 
 
 class AutomaticLagsLearner(OuterLearner):
     """Find seasons after 50, 100, 200, ..., 3,200 rows, and use their lags.
 
-    If they changed, a new learner with the new lags learns the rows so far from scratch. After 3,200 rows the lags are
-    final, and the rows are no longer kept: from then on a compiled model runs at full speed.
-
-    Only the number of rows decides when to look. Rows without y count, too.
+    If the seasons have changed, a new learner with the new lags learns the rows so far from scratch. After 3,200 rows
+    the lags are final and the rows are no longer stored: from then on a compiled model runs at full speed. Rows without
+    y count, too.
     """
 
     fields = {
@@ -66,7 +65,7 @@ class AutomaticLagsLearner(OuterLearner):
 
     @property
     def found(self) -> tuple[int, ...]:
-        """The seasons, in rows."""
+        """The seasons found so far, in rows."""
         return tuple(s for s in (self.season, self.longer_season) if s)
 
     @property
@@ -102,7 +101,7 @@ class AutomaticLagsLearner(OuterLearner):
         return Predictions.joined(predicted)
 
     def begin_series(self) -> None:
-        """Start another series, with the lags of this one until enough rows have come."""
+        """Start another series. It uses the current lags until the next search for seasons."""
         self.inner.begin_series()
         self._clear()
         if not self._final:
@@ -119,7 +118,7 @@ class AutomaticLagsLearner(OuterLearner):
         looked, kept, s1, s2 = values["looked"], len(values["y"]), values["season"], values["longer_season"]
         right = kept == 0 if looked == LAST_LOOK else looked == max(n for n in LOOKS if n <= kept)
         if not right:
-            raise ValueError(f"looked must be the row of the last look, with the rows since the start, got {looked}.")
+            raise ValueError(f"looked must be the row of the last search for seasons, got {looked}.")
         if (s1 and s1 < 2) or (s2 and not 0 < s1 < s2):
             raise ValueError(f"longer_season must be greater than season, which is at least 2, got {s2} and {s1}.")
 
@@ -146,7 +145,7 @@ class AutomaticLagsLearner(OuterLearner):
         self._X, self._Y, self._known = np.empty((0, self.features)), np.empty((0, 1)), np.empty(0, dtype=bool)
 
     def _parts(self, n: int) -> list[slice]:
-        """Split the next n rows where the seasons are looked for."""
+        """Split the next n rows at the rows after which seasons are searched."""
         kept = len(self._Y)
         looks = [] if self._final else [look - kept for look in LOOKS if 0 < look - kept < n]
         return [slice(a, b) for a, b in pairwise([0, *looks, n])]

@@ -17,7 +17,7 @@ from onlinegp.models.facts import Facts
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Fields, WithFields, learner
 
-MAX_BLOCK_ROWS = 10_000  # per block, if the predictions are not needed: limits the memory
+MAX_BLOCK_ROWS = 10_000  # limits the memory of a call
 INSIDE: Fields = {"model": learner(attribute="inner")}  # the field of the inner learner
 
 
@@ -52,7 +52,7 @@ class OuterRegressor(OnlineRegressor):
         return [] if inner is None or self.model is None else self.model.kernels_in_use(inner)
 
     def _inside(self) -> OnlineRegressor:
-        """Return the inner model, or raise an error if it is not a model."""
+        """Return the inner model. Raise an error if it is not a model."""
         if isinstance(self.model, OnlineRegressor):
             return self.model
         remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
@@ -60,18 +60,18 @@ class OuterRegressor(OnlineRegressor):
 
 
 class OuterLearner(WithFields, ABC):
-    """A learner that holds another one, `inner`."""
+    """A learner that contains another learner, `inner`."""
 
     inner: Learner
     features: int
     outputs: int
 
     def holds(self) -> list[Learner]:
-        """Return the learners inside."""
+        """Return the inner learners."""
         return [self.inner]
 
     def hold(self, change: Callable[[Learner], Learner]) -> None:
-        """Replace the learner inside by what `change` returns for it."""
+        """Replace the inner learner by `change(inner)`."""
         self.inner = change(self.inner)
 
     @property
@@ -88,7 +88,7 @@ class OuterLearner(WithFields, ABC):
 
 
 class SpreadLearner(OuterLearner):
-    """Runs the inner learner unchanged, and corrects its predictions from past errors."""
+    """Run the inner learner unchanged, and correct its predictions from past errors."""
 
     def __init__(self, inner: Learner) -> None:
         self.inner, self.features, self.outputs = inner, inner.features, inner.outputs
@@ -99,7 +99,7 @@ class SpreadLearner(OuterLearner):
 
     @abstractmethod
     def update(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
-        """Correct the prediction of each row from the errors before it, then learn its error."""
+        """Correct each prediction from the errors of earlier rows, and learn the errors of these rows."""
 
     @abstractmethod
     def current(self, predicted: Predictions) -> Predictions:
@@ -122,7 +122,7 @@ class SpreadLearner(OuterLearner):
 
 
 def stretched(predicted: Predictions, factor: Array) -> Predictions:
-    """Return the distributions of mean + factor (y - mean). The factor replaces a stretch of intervals."""
+    """Stretch distributions by `factor` around their mean. An earlier stretch of the intervals alone is dropped."""
     if type(predicted) is Gaussian:
         return Gaussian(predicted.mean, factor * predicted.std)
     if isinstance(predicted, Components):
@@ -131,7 +131,7 @@ def stretched(predicted: Predictions, factor: Array) -> Predictions:
 
 
 def innermost(model: OnlineRegressor) -> OnlineRegressor:
-    """Return the innermost model; the model itself if it wraps none."""
+    """Return the innermost model, or the model itself if it wraps no other model."""
     while isinstance(model, OuterRegressor) and model.model is not None:
         model = model.model
     return model
@@ -143,7 +143,7 @@ def working(model: OnlineRegressor) -> Learner:
 
 
 def innermost_learner(learner: Learner) -> Learner:
-    """Return the innermost learner; the learner itself if it holds none."""
+    """Return the innermost learner, or the learner itself if it contains no other learner."""
     learner = outer(learner)
     while isinstance(learner, OuterLearner) and learner.inner is not None:
         learner = outer(learner.inner)

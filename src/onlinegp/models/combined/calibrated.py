@@ -16,7 +16,7 @@ from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import array
 
-START = 20.0  # the initial scale of one counts as this many rows
+START = 20.0  # the initial scale 1 counts like this number of rows
 
 
 @parameters
@@ -24,9 +24,9 @@ class Calibrated(OuterRegressor):
     """Wrap a model and rescale its variance by the fading mean of z^2, z = (y - mean) / std.
 
     The mean does not change, and the inner model learns as it would alone. Each output has its own factor, which starts
-    at one with the weight of 20 rows. An error of more than ten standard deviations counts as ten. The distribution is
-    stretched around its mean. This corrects the width of intervals on average, but not the shape of the distribution:
-    see :class:`HeavyTailed` for outliers.
+    at one with the weight of 20 rows. Errors are clipped at ten standard deviations. The distribution is stretched
+    around its mean. This corrects the width of intervals on average, but not the shape of the distribution. For
+    outliers use :class:`HeavyTailed`.
 
     Cost: that of the model inside
     Memory: that of the model inside
@@ -38,7 +38,7 @@ class Calibrated(OuterRegressor):
     model : OnlineRegressor
         The inner model. A copy with the same parameters learns; this object does not change.
     half_life : float
-        The number of rows after which an error counts half.
+        The number of rows after which the weight of an error has halved.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Calibrated(OuterRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 1))
     >>> y = X[:, 0] + 0.1 * rng.normal(size=400)
-    >>> trace = ogp.run(ogp.Calibrated(ogp.LinearRLS(noise=1.0)), X, y)  # a noise a hundred times too large
+    >>> trace = ogp.run(ogp.Calibrated(ogp.LinearRLS(noise=1.0)), X, y)  # the noise is a hundred times too large
     >>> bool(trace.std[-1] < 0.2)
     True
     """
@@ -87,12 +87,12 @@ class FadingScale:
         return fading_scales(Z2, self.degrees, self.keep, self.total, self.count)
 
     def rule(self) -> dict[str, float]:
-        """Return the constants of its compiled twin."""
+        """Return the constants for the compiled twin."""
         return {"keep": self.keep, "far": MAX_RATIO, "tiny": TINY}
 
 
 class CalibratedLearner(SpreadLearner):
-    """The factors of the inner learner's variances."""
+    """An inner learner, and the factors that rescale its variances."""
 
     fields = {
         "total": array("outputs", positive=True, attribute="scale.total"),
@@ -119,4 +119,4 @@ def squared(predicted: Predictions, Y: Array) -> Array:
     """Return z^2, (n, p)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = (Y - predicted.mean) / predicted.std
-        return np.where(predicted.mean == Y, 0.0, z * z)  # also where std is zero
+        return np.where(predicted.mean == Y, 0.0, z * z)  # 0 also where std is 0

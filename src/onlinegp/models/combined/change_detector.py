@@ -1,4 +1,4 @@
-"""Detect that a stream has changed, and keep the rows to start again from."""
+"""Detect changes of a stream, and keep the last rows, which models that start again learn first."""
 
 from __future__ import annotations
 
@@ -14,44 +14,45 @@ from onlinegp.learner import Learner
 from onlinegp.models.error_tracking import LEAST, keep_of
 from onlinegp.state import Fields, Values, WithFields, array, integers, points
 
-CLIP, ALARM = 3.0, 20.0  # nats: the most that one row may count for, and the evidence for a change
-WORSE = 1.0  # nats: a smaller fall of the density is no evidence
-HALF_LIFE = 300.0  # rows, of the usual density
+CLIP, ALARM = 3.0, 20.0  # nats: the limit per row, and the evidence that counts as a change
+WORSE = 1.0  # nats: smaller drops of the log density are no evidence
+HALF_LIFE = 300.0  # rows, for the mean of the usual log density
 KEEP = keep_of(HALF_LIFE)
-LIMIT = 1e3  # nats: the least density that counts as usual, and the most
-REST = 100  # rows after a start in which the tests rest
-EARLIEST = 250  # rows: the farthest that a change is dated back
-LOG = 1250  # rows that are kept
+LIMIT = 1e3  # nats: log densities are clipped to +-LIMIT
+REST = 100  # rows after a start without tests
+EARLIEST = 250  # rows: a change is dated back at most this far
+LOG = 1250  # number of stored rows
 KINDS = ("relation", "inputs", "target")
-NEW = 0.5  # of the log of a ratio of spreads, about 1.6, and of a shift in spreads: what makes units look changed
+NEW = 0.5  # inputs or target changed if log(spread) changed by more, or the center by more than 2 NEW spreads
 
 
 class ChangeDetector(WithFields):
     """Detects changes by two of Page's tests.
 
-    The first: is a member with a short memory better than those with all rows since the last change?
+    The first test asks whether a member with a short memory predicts better than the fresh members, which learn all
+    rows since the last change:
 
         S <- max(0, S + clip(log p_window - log p_fresh, -3, 3))
 
-    where log p_fresh is that of the best fresh member. The second: are the fresh members much worse than usual? If the
-    kernel does not fit the new rows, no member is good.
+    where log p_fresh is the log density of the best fresh member. The second test asks whether the fresh members are
+    much worse than usual. It detects changes after which no member predicts well:
 
-        D <- max(0, D + clip(usual - log p_fresh - 1, -3, 3)),      usual: a fading mean of log p_fresh where D is zero
+        D <- max(0, D + clip(usual - log p_fresh - 1, -3, 3)),      usual: a fading mean of log p_fresh while D is zero
 
-    A change is detected when S or D exceeds 20 nats. It began when that statistic was last zero. For 100 rows after a
-    start, the tests rest.
+    A change is detected when S or D exceeds 20 nats. Its start is the row after this statistic was last zero. There are
+    no tests in the first 100 rows after a start.
 
     Page, "Continuous inspection schemes", Biometrika, 1954.
 
     Attributes
     ----------
-    fresh : how to start each of the members that start again, by name
+    fresh : a function for each fresh member, by name, that returns a new learner
     window : the name of the member with a short memory
-    pauses : rows after a start at which `pause` of the mixture is called
+    pauses : `pause` of the mixture is called after these numbers of rows since a start
     state : S, rows since it was zero, D, rows since it was zero, sum and weight of the usual density, rows since the
         last start, rows learned; (8,)
     log_x, log_y : the latest rows, (LOG, features) and (LOG, outputs); row i is at i modulo LOG
-    rows : where changes began, as numbers of rows, (changes,)
+    rows : the rows where changes began, (changes,)
     kinds : what changed, as indices into KINDS, (changes,)
     """
 
@@ -99,7 +100,7 @@ class ChangeDetector(WithFields):
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """What the compiled twin changes."""
+        """The arrays that the compiled twin changes."""
         return {"change state": self.state, "change log_x": self.log_x, "change log_y": self.log_y}
 
     @property
@@ -113,14 +114,14 @@ class ChangeDetector(WithFields):
 
     @property
     def until_next(self) -> int:
-        """The number of rows that can be learned before a change may be detected or a pause is due; at least one."""
+        """The number of rows, at least one, in which no change can be detected and no pause is due."""
         better, _, worse, _, _, _, age, _ = self.state.tolist()
         change = max(REST - age, 0.0) + max(1.0, floor((ALARM - max(better, worse)) / CLIP))
         pause = min((one - age for one in self.pauses if one > age), default=change)
         return int(min(change, pause))
 
     def follow(self, fresh: Array, window: Array, X: Array, Y: Array) -> None:
-        """Follow log densities (n, fresh) and (n,) of rows, and keep the rows."""
+        """Update the tests with the log densities of rows, (n, fresh) and (n,), and store the rows."""
         *tests, age, seen = self.state.tolist()
         better, since, worse, others, total, weight = tests
         at = np.arange(int(seen), int(seen) + len(X)) % LOG
@@ -138,14 +139,14 @@ class ChangeDetector(WithFields):
         self.state[:] = better, since, worse, others, total, weight, age, seen
 
     def latest(self, rows: int) -> tuple[Array, Array]:
-        """Return the last rows, at most as many as are kept."""
+        """Return up to `rows` of the last stored rows."""
         seen = int(self.state[7])
         at = np.arange(seen - min(rows, LOG, seen), seen) % LOG
         return self.log_x[at], self.log_y[at]
 
     @property
     def since_change(self) -> int:
-        """Rows since the last change began."""
+        """The number of rows since the last change began."""
         return int(self.state[7]) - int(self.rows[-1]) if len(self.rows) else int(self.state[7])
 
     def onset(self) -> int:
@@ -154,7 +155,7 @@ class ChangeDetector(WithFields):
         return min(int(since), EARLIEST)
 
     def started(self, rows: int) -> None:
-        """Begin again: the fresh members have learned these last rows only."""
+        """Restart the tests after the fresh members have learned only these last rows."""
         self.rows = np.append(self.rows, int(self.state[7]) - rows)
         self.kinds = np.append(self.kinds, KINDS.index("relation"))
         self.state[:7] = 0.0
@@ -168,7 +169,7 @@ class ChangeDetector(WithFields):
             self.kinds[-1] = KINDS.index(kind)
 
     def changes(self) -> list[tuple[int, str]]:
-        """Return the rows where changes began, and their kinds."""
+        """Return the detected changes: the row where each began, and its kind."""
         return [(row, KINDS[kind]) for row, kind in zip(self.rows.tolist(), self.kinds.tolist(), strict=True)]
 
 
@@ -181,7 +182,7 @@ def _bounded(density: float) -> float:
 
 
 def kind_of_change(before: tuple[Array, Array], after: tuple[Array, Array]) -> str:
-    """Return what changed: "inputs" or "target" if its center or spread did, otherwise "relation"."""
+    """Return "inputs" or "target" if their center or spread changed, otherwise "relation"."""
     for kind, old, new in (("inputs", before[0], after[0]), ("target", before[1], after[1])):
         spread, now = old.std(axis=0), new.std(axis=0)
         usual = (spread > 0) & (now > 0)

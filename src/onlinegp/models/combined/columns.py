@@ -1,4 +1,4 @@
-"""Encode text, dates and missing values for a model, which then predicts raw tables."""
+"""Encode text, dates and missing values, so that a model can learn from raw tables."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from onlinegp.models.recipe import parameters
 
 @parameters
 class Columns(OuterRegressor):
-    """Wrap a model and encode its inputs: text, dates and missing values become numbers. It takes raw tables.
+    """Wrap a model so that it takes raw tables: text, dates and missing values become numbers.
 
     A text column becomes one column per category (``onehot``) or the rank of the category in sorted order
     (``ordinal``). A date becomes hour, weekday and month, each as sine and cosine, and the days since the first date.
     A missing value becomes the mean over the first rows. If a column had missing values in these rows, an additional
-    column marks them. Categories that are not in the first rows, or not among the most frequent, are "other": 0 in all
-    columns of ``onehot``, one more than the largest rank in ``ordinal``.
+    column marks them. Categories that are not in the first rows, or not among the most frequent ones, are "other": 0 in
+    all columns with ``onehot``, and one more than the largest rank with ``ordinal``.
 
     The encoding is learned from the first `rows` rows of the first call; only their inputs are used. It is saved with
     the model. `onlinegp.load` returns such a model for a file that ``onlinegp run --categories onehot --save`` wrote.
-    Columns that the first rows did not have are ignored. Rows without names, such as arrays, pass through.
+    Columns that were missing in the first rows are ignored. Rows without names, such as arrays, are not encoded.
 
     Cost: that of the model inside
     Memory: that of the model inside
@@ -78,7 +78,7 @@ class Columns(OuterRegressor):
     missing: str = "stop"
     na_values: Sequence[str] = ()
 
-    _encoding = cast("Encoding | None", None)  # no annotation: this is not a parameter
+    _encoding = cast("Encoding | None", None)  # without an annotation, because this is not a parameter
 
     def check(self) -> None:
         count(rows=self.rows)
@@ -95,7 +95,7 @@ class Columns(OuterRegressor):
     def names_(self) -> list[str]:
         """The names of the inputs of the inner model."""
         if self._encoding is None:
-            raise AttributeError("this Columns has not learned an encoding yet. Call fit with rows that have names.")
+            raise AttributeError("names_ exists only after rows with names were learned. Call fit with a data frame.")
         return list(self._encoding.names_)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -105,7 +105,7 @@ class Columns(OuterRegressor):
             try:
                 return super().fit(X, y)
             except BaseException:
-                if self._encoding is None:  # refused before anything was learned
+                if self._encoding is None:  # an invalid first sample must not leave an encoding
                     self._encoding = before
                 raise
 
@@ -123,11 +123,11 @@ class Columns(OuterRegressor):
         return super().predict_one(x if row is None else self.checked_X([row])[0], return_std)
 
     def encode(self, X: Any) -> Array:
-        """Return rows as the inner model gets them, (n, len(names_))."""
+        """Return the inputs of the inner model, (n, len(names_))."""
         return self.checked_X(X)
 
     def encoding(self) -> Encoding | None:
-        """Return the learned encoding, None before the first rows and for rows without names."""
+        """Return the learned encoding, or None before the first rows and for rows without names."""
         return self._encoding
 
     def adopt_encoding(self, contents: Any) -> Self:
@@ -150,7 +150,7 @@ class Columns(OuterRegressor):
         )
 
     def _learned_from(self, X: Any) -> Encoding:
-        """Return the encoding that the first of these rows suggest."""
+        """Learn an encoding from the first of these rows."""
         first = X[: self.rows] if frames.is_records(X) else X.head(self.rows) if hasattr(X, "head") else X
         first = first.slice(0, self.rows) if first is X and hasattr(X, "slice") else first
         encoding = self._rules().fit(first)
@@ -166,7 +166,7 @@ class Columns(OuterRegressor):
         if not (frames.is_frame(X) or frames.is_records(X)):
             return super().checked_X(X)
         if self._encoding is None and not hasattr(self, "n_features_in_"):
-            return self._learned_from(X).encode(X)  # before learning: the prior
+            return self._learned_from(X).encode(X)  # nothing is learned yet: encode for a prediction from the prior
         return super().checked_X(self._encoded(X))
 
     def checked_Xy(self, X: Any, y: Any, *, first: bool = False) -> tuple[Array, Array, Any]:

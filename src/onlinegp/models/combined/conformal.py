@@ -1,4 +1,4 @@
-"""Intervals that contain y as often as they should, for any inner model."""
+"""Intervals with the right coverage, for any inner model."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from onlinegp.state import array
 
 @parameters
 class Conformal(OuterRegressor):
-    """Wrap a model and stretch its intervals at one level until they contain y as often as they should.
+    """Wrap a model and stretch its intervals at one level until they have the right coverage.
 
-    The interval from the quantiles of the inner model is stretched around the mean by s, one per output. A miss widens
-    it and a hit narrows it, so that the share of misses is 1 - level. On a stream that does not change, the stretch
-    converges: each row changes s less and less. It starts as if 400 rows had confirmed a stretch of one. If coverage is
-    wrong, at the start or after a change, each row moves log s by `step` until coverage is right. So the share of
-    misses over many rows is close to 1 - level for any data. Other levels use the same stretch, without a guarantee.
+    The interval from the quantiles of the inner model is stretched around the mean by s, one per output. A y outside
+    the interval (a miss) increases s, a y inside decreases s, so that the share of misses approaches 1 - level. On a
+    stream that does not change, s converges. It starts as if 400 rows had confirmed s = 1. If the coverage is wrong, at
+    the start or after a change, each row moves log s by `step` until the coverage is right. So the share of misses over
+    many rows is close to 1 - level for any data. Other levels use the same s, without a guarantee.
 
     Only intervals and quantiles change. Mean, standard deviation and density are those of the inner model.
-    `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around one of them. In the other order they
-    learn the spread again, and the stretch has no effect.
+    `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around them. In the other order, the stretch has
+    no effect.
 
     Cost: that of the model inside
     Memory: that of the model inside
@@ -80,12 +80,12 @@ class Conformal(OuterRegressor):
 
 
 class ConformalLearner(SpreadLearner):
-    """The log of the stretch of the inner learner's intervals, and the evidence for it; each (outputs,).
+    """An inner learner, the stretch of its intervals, and evidence of wrong coverage. Arrays are (outputs,).
 
     Attributes
     ----------
     log_scale : the log of the stretch
-    rows : the number of rows that have confirmed it
+    rows : the number of rows that have confirmed the stretch
     more, fewer : evidence for too many and for too few misses, in nats
     """
 
@@ -103,7 +103,7 @@ class ConformalLearner(SpreadLearner):
         self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
     def update(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
-        """Return stretched predictions, and learn which rows were missed.
+        """Return predictions with stretched intervals, and learn which rows were misses.
 
         Earlier misses determine the stretch of a row, and the stretch determines whether the row is a miss. So each
         iteration fixes at least one more row. Most blocks take a few iterations, a single row one or two.
@@ -123,13 +123,13 @@ class ConformalLearner(SpreadLearner):
         return _widened(predicted, np.exp(self.log_scale))
 
     def _missed(self, predicted: Predictions, Y: Array, scale: Array) -> Array:
-        """Return 1 where y is outside the stretched interval, 0 elsewhere.
+        """Return 1 where y is outside the stretched interval, else 0.
 
         y is between mean + s (lower - mean) and mean + s (upper - mean) if |cdf(mean + (y - mean) / s) - 1/2| is at
         most level / 2. This needs one CDF instead of two quantiles.
         """
         scale = scale * getattr(predicted, "stretch", 1.0)
-        with np.errstate(over="ignore", invalid="ignore"):  # the model may have broken down
+        with np.errstate(over="ignore", invalid="ignore"):  # the inner model may have diverged
             p = predicted.cdf(predicted.mean + (Y - predicted.mean) / scale)
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
 
@@ -140,7 +140,7 @@ class ConformalLearner(SpreadLearner):
 
 
 def _widened(predicted: Predictions, factor: Array) -> Predictions:
-    """Stretch the intervals of predictions by a factor, and keep the density if possible."""
+    """Stretch the intervals of predictions by a factor. Keep the density if the predictions have one."""
     flat = as_components(predicted)
     if flat is None:
         return stretched(predicted, factor)

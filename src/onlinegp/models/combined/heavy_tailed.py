@@ -1,4 +1,4 @@
-"""Predictions for data with outliers: a mixture of the normal and Student's t, weighted by past densities."""
+"""Predictions for data with outliers: mixtures of a normal distribution and Student's t distributions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ class HeavyTailed(OuterRegressor):
     """Wrap a model and fit the tails of its predictions to its errors.
 
     The prediction is a mixture of the inner model's prediction, with a calibrated variance (:class:`Calibrated`), and
-    Student's t distributions with the same mean, a few degrees of freedom each, and scales that follow the errors. The
-    weights come from fading log densities, log w <- fade log w + log p, per output. The inner model learns as it would
-    alone, and runs once.
+    of Student's t distributions with the same mean and with scales learned from the errors. Per output, the weights
+    follow from past log densities: log w <- fade log w + log p. The inner model learns as it would alone.
 
-    If errors are normal, this costs less than 0.01 nats per row. It is calibrated already: do not combine it with
-    `Calibrated`.
+    If errors are normal, the log density is lower by less than 0.01 nats per row. Predictions are calibrated already:
+    do not add `Calibrated`.
 
     Cost: that of the model inside
     Memory: that of the model inside
@@ -46,9 +45,9 @@ class HeavyTailed(OuterRegressor):
     degrees : sequence of float
         Degrees of freedom of the t distributions, each greater than two.
     half_life : float
-        The number of rows after which an error counts half in the scales.
+        The number of rows after which the weight of an error in the scales has halved.
     fade : float
-        The factor in (0, 1] by which log densities fade per row in the weights.
+        The factor in (0, 1] by which past log densities are multiplied with each row.
 
     Examples
     --------
@@ -93,7 +92,7 @@ class HeavyTailed(OuterRegressor):
 
     @property
     def weights_(self) -> Array:
-        """The current weights of the inner prediction and of each of `degrees`; (1 + k,) or (outputs, 1 + k)."""
+        """The current weights of the inner prediction and of the t distributions, (1 + k,) or (outputs, 1 + k)."""
         learner = self._working
         assert isinstance(learner, HeavyTailedLearner)
         weights = learner.weights()
@@ -101,7 +100,7 @@ class HeavyTailed(OuterRegressor):
 
 
 class HeavyTailedLearner(SpreadLearner):
-    """A scale per component, and the log weights of the components, (outputs, components)."""
+    """An inner learner, and the scale and the log weight of each component, (outputs, components)."""
 
     fields = {
         "log_weights": array("outputs", "scales"),
@@ -123,7 +122,7 @@ class HeavyTailedLearner(SpreadLearner):
         Z2 = squared(predicted, Y)
         squares = np.stack([scale.update(Z2) for scale in self.scales], axis=-1)
         parts = self._mixed(predicted, np.ones(squares.shape), squares)
-        inside = parts.weights.shape[-1] - len(self.degrees)  # components of the model inside
+        inside = parts.weights.shape[-1] - len(self.degrees)  # components of the inner prediction
         densities = parts.log_densities(Y)
         if inside > 1:
             together = log_of_sum(parts.weights[..., :inside], densities[..., :inside])
@@ -142,7 +141,7 @@ class HeavyTailedLearner(SpreadLearner):
         return np.array([shares_of(own) for own in self.log_weights])
 
     def _mixed(self, predicted: Predictions, weights: Array, squares: Array) -> Components | MixtureOf:
-        """Mix the stretched inner predictions with t distributions; squared scales (..., components)."""
+        """Mix the stretched inner predictions with t distributions. squares: squared scales, (..., components)."""
         factors = np.sqrt(squares)
         if type(predicted) is Gaussian:
             means = np.repeat(predicted.mean[..., None], len(self.scales), axis=-1)
@@ -174,7 +173,7 @@ class HeavyTailedLearner(SpreadLearner):
 
 
 def _shared(weights: Array, inner: Array) -> Array:
-    """Return the weights of all components. Those of the inner model share the first of `weights`."""
+    """Return the weights of all components. The components of the inner prediction divide the first weight."""
     if inner.shape[-1] == 1:
         return weights
     return np.concatenate([weights[..., :1] * inner, weights[..., 1:]], axis=-1)

@@ -1,4 +1,4 @@
-"""Compare forecasts with the values that followed, to give later forecasts the right spread at every step."""
+"""Forecasts of a model with lags, with a spread corrected by the errors of earlier forecasts."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples
 from onlinegp.state import Values, array, integer, integers
 
-PATHS = 20  # futures of a forecast that is checked
-OPEN = 5  # the largest number of open forecasts
-SHARE = 50  # after n rows, the next forecast begins n / SHARE rows later
-KEEP = 0.5 ** (1.0 / 100.0)  # an error counts for half after a hundred forecasts
-# E[z^2] if mean and deviation are those of n samples of the right normal distribution: (1 + 1 / n) (n - 1) / (n - 3)
+PATHS = 20  # number of sampled paths of a checked forecast
+OPEN = 5  # largest number of open forecasts, which wait for values
+SHARE = 50  # after n rows, checked forecasts begin every n / SHARE rows
+KEEP = 0.5 ** (1.0 / 100.0)  # the weight of an error halves with 100 forecasts
+# E[z^2] = (1 + 1 / n) (n - 1) / (n - 3) if mean and deviation are estimated from n samples of the right distribution
 EXPECTED = (1.0 + 1.0 / PATHS) * (PATHS - 1.0) / (PATHS - 3.0)
 
 
 @parameters
 class IteratedForecaster(OuterRegressor):
-    """A model with lags whose forecasts are compared with the values that followed, to correct their spread.
+    """Wrap a model with lags, compare its forecasts with the values that followed, and correct their spread.
 
-    Sampled paths treat all noise as part of the series, so that it affects later values. If the noise is in the
-    measurement, or if the model is biased, their spread after many steps is wrong. So forecasts are made along the
-    stream, from the values so far. When a value arrives that was forecast h rows before, its error z, in standard
-    deviations of that forecast, is counted for h steps. The variance of a later forecast at h steps is multiplied by
-    the fading mean of z^2; its mean does not change. Steps beyond `steps` use the factor of the last one. A forecast
-    begins every steps / 5 rows at first, later after every 2% more rows, and has 20 paths.
+    Sampled paths treat all noise as part of the series, so that noise affects later values. With measurement noise or a
+    biased model, the spread of the paths after many steps is wrong. So the model makes forecasts along the stream and
+    checks them. z_h is the error at step h in standard deviations of the forecast. The variance of later forecasts at
+    step h is multiplied by the fading mean of z_h^2; the mean does not change. Steps beyond `steps` use the factor of
+    the last step. At first, a checked forecast begins every steps / 5 rows, later after every 2% more rows. It has 20
+    paths.
 
-    Forecasts of a model with other features are not corrected, because their next values are not known when a forecast
-    begins.
+    If the model has features in addition to its lags, forecasts are not corrected, because future features are unknown
+    when a checked forecast begins.
 
-    Predictions of the next row, `run` and `predict` are those of :class:`Lagged`.
+    `run` and `predict` work as for :class:`Lagged`.
 
     Cost: that of the model inside, and that of up to 100 predictions
     Memory: that of the model inside, the lags, and 10 numbers for each step
@@ -55,20 +55,20 @@ class IteratedForecaster(OuterRegressor):
     model : OnlineRegressor
         The inner model. A copy with the same parameters learns; this object does not change.
     lags : int or list of int
-        How many past values, or which ones.
+        The number of past values, or a list of lags.
     horizon : int
-        How many rows ahead the inner model predicts, as for `Lagged`.
+        The inner model predicts this number of rows ahead, as for `Lagged`.
     steps : int
-        How many rows ahead forecasts are checked.
+        The number of rows of a checked forecast.
     after : int
-        The number of rows before the first checked forecast: those on which a model such as `Auto` tunes itself.
+        The number of rows before the first checked forecast, for example the rows that `Auto` needs to tune itself.
 
     Examples
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> from onlinegp.models.combined import IteratedForecaster
     >>> rng = np.random.default_rng(0)
-    >>> series = np.sin(0.3 * np.arange(500)) + 0.1 * rng.normal(size=500)  # noise in the measurement
+    >>> series = np.sin(0.3 * np.arange(500)) + 0.1 * rng.normal(size=500)  # measurement noise
     >>> model = IteratedForecaster(ogp.Scaled(ogp.KRLST(noise=0.02)), lags=8, steps=20).fit(None, series)
     >>> lower, upper = model.forecast(20).interval(0.95)
     >>> model.factors_.shape
@@ -100,7 +100,7 @@ class IteratedForecaster(OuterRegressor):
 
     @property
     def longest_lag(self) -> int:
-        """The largest lag: how many rows before the horizon the oldest needed value is."""
+        """The largest lag."""
         return self._lagged().longest_lag
 
     def start(self, features: int, outputs: int) -> IteratedLearner:
@@ -112,11 +112,11 @@ class IteratedForecaster(OuterRegressor):
     forecast = Lagged.forecast
 
     def _lagged(self) -> Lagged:
-        """Return the model with lags, whose predictions these are."""
+        """Return the model with lags that makes the predictions."""
         return Lagged(self.model, lags=self.lags, horizon=self.horizon)
 
     def _checked(self) -> tuple[int, int]:
-        """Return steps and rows before the first forecast."""
+        """Return `steps` and `after`, checked."""
         if isinstance(self.lags, str):
             raise ValueError(
                 f"lags must be a number or a list, got {self.lags!r}. Forecaster() without a model finds them."
@@ -126,11 +126,11 @@ class IteratedForecaster(OuterRegressor):
         at_once = self.after == 0 and type(self.after) is int
         if count(steps=self.steps) > WIDEST:
             raise ValueError(f"steps must be at most {WIDEST}, got {self.steps}. 20 is a usual choice.")
-        return self.steps, 0 if at_once else count("Use 0 to begin at once.", after=self.after)
+        return self.steps, 0 if at_once else count("Use 0 to check forecasts from the start.", after=self.after)
 
     @property
     def factors_(self) -> Array:
-        """The factors of the variances of a forecast, (steps,) or (steps, outputs)."""
+        """The factors that correct the variances of a forecast, (steps,) or (steps, outputs)."""
         learner = self._working
         assert isinstance(learner, IteratedLearner)
         return learner.factors()[:, 0] if self._single else learner.factors()
@@ -169,9 +169,9 @@ class IteratedLearner(LaggedLearner):
     ) -> None:
         super().__init__(inner, features, groups, horizon)
         self.steps, self.entries = steps, steps * self.outputs
-        self.scale = FadingScale(self.entries, KEEP)  # all outputs at the first step, then at the second, ...
-        self._due = after  # rows after which the next forecast begins
-        self._ages: Sizes = np.empty(0, dtype=np.int64)  # of open forecasts: their steps so far, oldest first
+        self.scale = FadingScale(self.entries, KEEP)  # entries: all outputs at step 1, all outputs at step 2, ...
+        self._due = after  # the next forecast begins at this row
+        self._ages: Sizes = np.empty(0, dtype=np.int64)  # steps so far of the open forecasts, oldest first
         self._mean, self._std = np.empty((2, 0, steps, self.outputs))
 
     def factors(self) -> Array:
@@ -212,7 +212,7 @@ class IteratedLearner(LaggedLearner):
     # Open forecasts
 
     def _together(self, rows: int) -> int:
-        """Return how many of the next rows can be learned in one call. Begin a forecast first if one is due."""
+        """Begin a forecast if one is due, and return how many of the next rows can be learned in one call."""
         if self.features:
             return rows
         if self.seen >= self._due and not self._knows_little():
@@ -220,7 +220,7 @@ class IteratedLearner(LaggedLearner):
         return min(rows, max(1, self._due - self.seen))
 
     def _begin(self) -> None:
-        """Begin a forecast at the next row, unless it grows without bound."""
+        """Begin a forecast at the next row. Drop it if it grows without bound."""
         self._due = self.seen + max(self.seen // SHARE, -(-self.steps // OPEN))
         try:
             predicted = super().forecast(np.empty((self.steps, 0)), PATHS, np.random.default_rng(self.seen))
@@ -231,8 +231,8 @@ class IteratedLearner(LaggedLearner):
         self._ages = np.append(self._ages, 0)
 
     def _meet(self, Y: Array) -> None:
-        """Count the errors of the open forecasts at new rows, and close those that end there."""
-        for age, mean, std in zip(self._ages, self._mean, self._std, strict=True):  # the oldest first, as rows would
+        """Learn the errors of the open forecasts at new rows, and close the forecasts that end there."""
+        for age, mean, std in zip(self._ages, self._mean, self._std, strict=True):  # oldest first
             steps = slice(age, min(age + len(Y), self.steps))
             z2 = squared(Gaussian(mean[steps], std[steps]), Y[: steps.stop - age]) / EXPECTED
             own = slice(age * self.outputs, steps.stop * self.outputs)

@@ -29,11 +29,11 @@ class Lagged(OuterRegressor):
 
     The inputs of a row are its features, then ``y[i - horizon], ..., y[i - horizon - lags + 1]``, the newest first, as
     in `onlinegp.datasets.embed`. With several outputs, the values of the first output come first, then those of the
-    second, ... A series without features has ``X=None``. Until there are enough past values, rows are predicted by the
-    mean and spread of the values so far, and not learned.
+    second, ... A series without features has ``X=None``. Rows without enough past values are predicted by the mean and
+    spread of the values so far, and are not learned.
 
-    `predict` treats each of its rows as the next row of the stream. `forecast` predicts many rows ahead. `skip`
-    continues over rows without y, and uses each prediction in place of the value.
+    `predict` treats each row as the next row of the stream. `forecast` predicts several rows ahead. `skip` passes rows
+    without y, and uses predictions as their values.
 
     Cost: that of the model inside, with lags more inputs
     Memory: that of the model inside, and the lags
@@ -45,9 +45,9 @@ class Lagged(OuterRegressor):
     model : OnlineRegressor
         The inner model. A copy with the same parameters learns; this object does not change.
     lags : int, list of int or "auto"
-        The number of past values; zero for none. Or which ones, such as ``[1, 2, 24, 168]``: the value before, ..., the
-        value 168 rows before. With a horizon h, lag 1 is the value h rows before. Or "auto": recent values and those
-        of the seasons of the series, which are found from its first 3,200 rows; see
+        The number of past values; zero for none. Or a list of lags: ``[1, 2, 24, 168]`` means the last value, ..., the
+        value 168 rows before. With a horizon h, lag 1 is the value h rows before. Or "auto": recent values, and values
+        one season ago, with the seasons found in the first 3,200 rows; see
         :class:`~onlinegp.models.combined.automatic_lags.AutomaticLagsLearner`.
     horizon : int
         The number of rows ahead: row i is predicted from values up to row i - horizon, by a model that has learned rows
@@ -94,7 +94,7 @@ class Lagged(OuterRegressor):
             return LaggedLearner(self._inside().start(width, outputs), features, groups, horizon)
         if outputs != 1:
             raise ValueError(f'lags="auto" is for one series, got {outputs} outputs. Give a list such as [1, 2, 24].')
-        model = self._inside().unfitted()  # a copy, so that later changes of parameters have no effect
+        model = self._inside().unfitted()  # a copy, so that changing parameters later has no effect
         return AutomaticLagsLearner(partial(model.start, width, outputs), features, horizon)
 
     def forecast(
@@ -105,18 +105,18 @@ class Lagged(OuterRegressor):
         paths: int = 1000,
         seed: int | np.random.Generator | None = 0,
     ) -> Samples:
-        """Predict the next `steps` values of y. The model does not change.
+        """Predict the next `steps` values of y without learning.
 
-        The forecast simulates many possible futures. In each, a value is drawn from the prediction of the next row and
-        becomes one of its lags, so that the uncertainty of one step affects the later steps. The errors of the model
-        are drawn independently at each step, like the noise.
+        The forecast simulates many possible futures. In each future, a value is drawn from the prediction of the next
+        row and becomes a lag of later rows, so that the uncertainty of one step affects the later steps. The errors of
+        different steps are drawn independently.
 
         Parameters
         ----------
         steps : int
             The number of rows ahead.
         X : array-like of shape (steps, d), optional
-            The features of these rows, for a model with features in addition to its lags.
+            The future features, if the model has features in addition to its lags.
         paths : int
             The number of futures. The ends of an interval are estimates: with 1000 futures, the ends of a 95% interval
             are usually accurate to a tenth of a standard deviation.
@@ -138,24 +138,24 @@ class Lagged(OuterRegressor):
             assert isinstance(learner, LaggedLearner)
             if learner.features and X is None:
                 raise ValueError(
-                    f"X must be given: the model has {learner.features} features in addition to its lags, whose future "
+                    f"X must be given: the model has {learner.features} features in addition to its lags. Their future "
                     f"values are not known. Pass an array of shape ({steps}, {learner.features}), or use lags only."
                 )
             X = self.checked_X(np.empty((steps, 0)) if X is None else X)
             if len(X) != steps:
-                raise ValueError(f"X must have one row per step, {steps}, got {len(X)}.")
+                raise ValueError(f"X must have one row for each of the {steps} steps, got {len(X)} rows.")
             predicted = self._checked_predictions(learner.forecast(X, paths, np.random.default_rng(seed)))
             assert isinstance(predicted, Samples)
             return predicted
 
     @property
     def longest_lag(self) -> int:
-        """The largest lag: how many rows before the horizon the oldest needed value is."""
+        """The largest lag."""
         return self._sizes()[0]
 
     @property
     def seasons_(self) -> tuple[float, ...]:
-        """The periods in rows that lags="auto" has found so far."""
+        """The seasons, in rows, that lags="auto" has found so far."""
         learner = self._working
         if not isinstance(learner, AutomaticLagsLearner):
             raise AttributeError('seasons_ exists only with lags="auto".')
@@ -163,7 +163,7 @@ class Lagged(OuterRegressor):
 
     @property
     def lags_(self) -> tuple[tuple[int, ...], ...]:
-        """The lags of each input; the input is their mean."""
+        """The lags of each input. An input is the mean of the values at its lags."""
         learner = self._working
         lagged = learner.inner if isinstance(learner, AutomaticLagsLearner) else learner
         assert isinstance(lagged, LaggedLearner)
@@ -176,11 +176,11 @@ class Lagged(OuterRegressor):
         return isinstance(self.lags, str)
 
     def _groups(self) -> Groups:
-        """Return the lags of each input: the input is their mean."""
+        """Return the lags of each input. An input is the mean of the values at its lags."""
         if self._automatic:
             return lags_of_seasons(())
         if not isinstance(self.lags, str) and isinstance(self.lags, Sequence | np.ndarray):
-            hint = "Lag 1 is the value before."
+            hint = "Lag 1 is the last value."
             listed: list[Any] = list(self.lags)
             chosen = tuple(count(hint, **{f"lags[{i}]": int(lag)}) for i, lag in enumerate(listed))
             if not chosen or any(a >= b for a, b in pairwise(chosen)):

@@ -17,7 +17,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.predictions.samples import Samples, draw
 from onlinegp.state import Fields, array, integer
 
-Groups = tuple[tuple[int, ...], ...]  # the lags of each input, which is the mean of their values
+Groups = tuple[tuple[int, ...], ...]  # the lags of each input; the input is the mean of the values at these lags
 
 
 class UnboundedError(ValueError):
@@ -25,7 +25,7 @@ class UnboundedError(ValueError):
 
 
 class LaggedLearner(OuterLearner):
-    """The last values of y, and the rows that wait for a longer horizon before the inner learner gets them."""
+    """An inner learner, the last values of y as inputs, and the rows that must wait because of the horizon."""
 
     fields: Fields = {
         "past": array("known", "outputs", attribute="_past"),
@@ -40,16 +40,16 @@ class LaggedLearner(OuterLearner):
         self.inner, self.features, self.horizon, self.seen = inner, features, horizon, 0
         self.width, self.outputs = inner.features, inner.outputs
         self.use(groups)
-        self.longest_memory = self.memory  # that a file may have
-        self._past = np.empty((0, self.outputs))  # the last of them, oldest first
+        self.longest_memory = self.memory  # limit for files
+        self._past = np.empty((0, self.outputs))  # the last values, oldest first
         self.delay = horizon - 1  # the largest number of waiting rows
         self._waiting_x, self._waiting_y = np.empty((0, self.width)), np.empty((0, self.outputs))
 
     def use(self, groups: Groups) -> None:
-        """Take the means of these lags as inputs."""
+        """Use these groups of lags as inputs from now on."""
         self.groups = groups
         self.lags = max((max(group) for group in groups), default=0)
-        self.memory = self.lags + self.horizon - 1 if self.lags else 0  # values that the next row may need
+        self.memory = self.lags + self.horizon - 1 if self.lags else 0  # number of stored values
 
     @property
     def together(self) -> int:
@@ -67,7 +67,8 @@ class LaggedLearner(OuterLearner):
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         early, inputs = self._inputs(X, Y)
-        prior = early if self.inner.seen else early + self.horizon - len(self._waiting_x)  # until a row is learned
+        # Rows without a prediction of the model
+        prior = early if self.inner.seen else early + self.horizon - len(self._waiting_x)
         predicted = self._by_prior(X, Y, min(prior, len(X)))
         size = np.full(len(X), self.inner.size, dtype=np.int64)
         if len(inputs):
@@ -108,14 +109,14 @@ class LaggedLearner(OuterLearner):
         return Predictions.joined(predicted)
 
     def _skip(self, x: Array) -> Predictions:
-        """Predict a row (1, d), and use the prediction in place of its y if there are past values."""
+        """Predict a row (1, d), and use the prediction as its value if there are past values."""
         predicted = self._prior(x, self._past) if self._knows_little() else skip(self.inner, self._next(x))
         if len(self._past):
             self._remember(predicted.mean)
         return predicted
 
     def forecast(self, X: Array, paths: int, rng: np.random.Generator) -> Samples:
-        """Return samples of the next rows X (n, features). The values drawn for a path become its lags."""
+        """Return sampled paths over the next rows X (n, features). Each drawn value becomes a lag of later rows."""
         if self._knows_little():
             raise ValueError(
                 f"forecast needs the last {self.memory} values of y and a fitted model, got "
@@ -125,12 +126,12 @@ class LaggedLearner(OuterLearner):
         values = np.empty((paths, self.outputs, self.memory + len(X)))
         values[:, :, : self.memory] = self._past.T
         for i, x in enumerate(X):
-            at = i + self.memory + 1 - self.horizon  # of lag 0
+            at = i + self.memory + 1 - self.horizon  # the position of lag 0
             each = range(self.outputs if self.lags else 0)
             lags = [self._averages(values[:, o].T, at, 1)[0].T for o in each]
             predicted = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), *lags]))
             values[:, :, self.memory + i] = drawn = draw(predicted, rng)
-            if not np.abs(drawn).max() < LARGEST:  # NaN fails the comparison too
+            if not np.abs(drawn).max() < LARGEST:  # also true for NaN
                 raise UnboundedError(f"the forecast grows without bound at step {i + 1}. Use fewer steps.")
         return Samples(np.ascontiguousarray(values[:, :, self.memory :].T))
 
@@ -146,7 +147,7 @@ class LaggedLearner(OuterLearner):
         return around("lagged", self, numbers, fields, {"model": self.inner})
 
     def steady_after(self) -> int:
-        """Return the number of rows until all lags are known, the queue is full, and a row was learned; 0 if so."""
+        """Return the number of rows until all lags are known, the queue is full, and a row is learned; 0 afterwards."""
         missing = self.memory - len(self._past), self.delay - len(self._waiting_x)
         return max(*missing, 0 if self.inner.seen or not (self.memory or self.delay) else 1)
 
@@ -160,38 +161,38 @@ class LaggedLearner(OuterLearner):
         early = min(len(X), max(0, self.memory - len(self._past)))
         if early == len(X):
             return early, np.empty((0, self.width))
-        oldest = len(self._past) + early - self.memory  # value of the first row that has all of them
+        oldest = len(self._past) + early - self.memory  # the oldest value of the first row with all lags
         return early, np.hstack([X[early:], *self._lags(values[oldest:], len(X) - early)])
 
     def _next(self, X: Array) -> Array:
-        """Return the inputs of rows, each as if it were the next row."""
+        """Return the inputs of each row as if it were the next row."""
         if not self.lags:
             return X
         return np.hstack([X, *(np.repeat(lags, len(X), axis=0) for lags in self._lags(self._past, 1))])
 
     def _lags(self, values: Array, n: int) -> list[Array]:
-        """Return the inputs of n rows, (n, groups) for each output, from values of which `memory` come before them."""
-        at = self.memory + 1 - self.horizon  # of lag 0 of the first row
+        """Return the lagged inputs of n rows, output by output. `values` starts `memory` rows before the first row."""
+        at = self.memory + 1 - self.horizon  # the position of lag 0 of the first row
         return [self._averages(values[:, o], at, n) for o in range(self.outputs)]
 
     def _averages(self, values: Array, at: int, n: int) -> Array:
-        """Return the mean of each group of lags, (n, groups, ...): lag 0 of the first row is `at` in the values."""
+        """Return the mean of each group of lags, (n, groups, ...). values[at] is lag 0 of the first row."""
         columns = [
             reduce(add, (values[at - lag : at - lag + n] for lag in group)) / len(group) for group in self.groups
         ]
         return np.stack(columns, axis=1)
 
     def _knows_little(self) -> bool:
-        """Whether the next row is predicted by mean and spread: lags are missing, or nothing was learned yet."""
+        """Whether the next row is predicted without the model, because lags are missing or nothing was learned yet."""
         return len(self._past) < self.memory or not self.inner.seen
 
     def _by_prior(self, X: Array, Y: Array, n: int) -> list[Predictions]:
-        """Return the predictions of the first n rows, each by the mean and spread of the values before it."""
+        """Predict the first n rows, each by the mean and spread of the values before it."""
         values, start = np.concatenate([self._past, Y[:n]]), len(self._past)
         return [self._prior(X[i : i + 1], self._recent(values[: start + i])) for i in range(n)]
 
     def _prior(self, X: Array, past: Array) -> Predictions:
-        """Predict rows by the mean and spread of past values, without the last horizon - 1, which are not known yet."""
+        """Predict rows by the mean and spread of the past values that are known `horizon` rows before."""
         prior = self.inner.predict(np.hstack([X, np.zeros((len(X), self.width - self.features))]))
         return like_so_far(prior, past[: max(0, len(past) - self.horizon + 1)])
 

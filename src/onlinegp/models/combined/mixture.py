@@ -1,4 +1,4 @@
-"""Mix models by how well they have predicted."""
+"""Mix the predictions of several models with weights from their past errors."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from onlinegp.models.recipe import parameters
 
 @parameters
 class Mixture(OnlineRegressor):
-    """Run several models and mix their predictions by how well each has predicted.
+    """Run several models, and mix their predictions with weights that follow from their past predictions.
 
     The prediction is the mixture of the members' distributions. The weights come from the log densities of the observed
     values, of all outputs together, with more weight for recent rows: log w <- fade log w + log p. One row counts for
     at most 0.5 / (1 - fade) nats, so that one outlier does not decide the weights.
-    With fade = 1 there is no such bound, and the weights are those of Bayes' rule: the sum of the mixture's log
-    densities is never below that of the best member by more than log(number of members), for one output.
+    With fade = 1 there is no such bound, and Bayes' rule gives the weights: for one output, the sum of the mixture's
+    log densities is below the sum of any member by at most log(number of members).
 
-    With a gate, a member gets less weight at a row where it is less certain than usual: its weight is multiplied by
-    (usual std / std)^gate, where the usual log std is a fading mean of 50 rows. A model that has seen no data near x
-    has a large variance there; a model that extrapolates well does not. The bound above holds for gate = 0.
+    With a gate, a member gets less weight at a row where it is less certain than usual, for example because it has seen
+    no data near x: its weight is multiplied by (usual std / std)^gate, where the usual log std is a fading mean of 50
+    rows. The bound above holds for gate = 0.
 
-    With `lasting`, the record of a member counts, too: a fading mean of 50 rows of how far its log density was behind
-    the best one, times `lasting`, at most 12 nats. Where there is much noise, few recent rows say little about which
-    member is best.
+    With `lasting`, the longer record of a member counts, too: `lasting` times a fading mean over 50 rows of the
+    difference between its log density and the best log density, at most 12 nats. Use it if the noise is so large that a
+    few recent rows do not show which member is best.
 
-    Members get the same rows and learn as they would alone, on several threads. The cost is the sum of their costs. Use
-    a mixture if no model is known to be the best, or if the best one changes. It does not help if members predict
-    nearly the same. A :class:`ResidualGP` and a :class:`LocalGP` with the same kernel and parameters share their rows
-    and their solve: both together cost as much as the first alone.
+    All members learn all rows as they would alone, on several threads. Use a mixture if you do not know the best model,
+    or if the best model changes. A mixture does not help if all members predict nearly the same. A :class:`ResidualGP`
+    and a :class:`LocalGP` with the same kernel and parameters share their rows and the solution of their equations:
+    together they cost the same as the ResidualGP alone.
 
     Cost: the sum of those of the members
     Memory: the sum of those of the members
@@ -57,19 +57,20 @@ class Mixture(OnlineRegressor):
         The members. Copies with the same parameters learn; these objects do not change. The default name is the class
         in lower case, with a number if several members have the same class: parameters are ``krlst-1__noise``.
     fade : float
-        The factor in (0, 1] by which log densities fade per row.
+        The factor in (0, 1] by which past log densities are multiplied with each row.
     weights : sequence of float, optional
-        The initial log weights, up to a common constant, such as sums of log densities on earlier rows; equal if None.
+        The initial log weights, for example sums of log densities on earlier rows. They may differ by a common
+        constant. Equal weights if None.
     gate : float
         The strength of the gate; zero for none, 2 is a good value.
     lasting : float
-        The number of rows that the record of a member counts for; zero for none, 10 is a good value.
+        The longer record of a member counts like this number of rows; zero for none, 10 is a good value.
     restarting : sequence of str
-        Names of members that start again after a change of the stream, from the rows since the change. A change is
-        detected when `against` has predicted better than all of them by 20 nats. The other members continue, so a false
-        alarm costs little, and the mixture still knows the earlier relation if it returns.
+        Names of members that start again after a change of the stream and learn the rows since the change. A change is
+        detected when `against` is better than all of these members by 20 nats. The other members continue, so that a
+        false alarm does little harm, and the mixture still knows the earlier relation if it returns.
     against : str, optional
-        The name of the member with a short memory to compare them with.
+        The name of a member with a short memory. The restarting members are compared with it.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Mixture(OnlineRegressor):
         if not fresh or self.against in fresh or not {*fresh, self.against} <= members.keys():
             known = ", ".join(members)
             raise ValueError(
-                f"restarting must be names of members, and against that of another, got {self.restarting!r} and "
+                f"restarting and against must be names of different members, got {self.restarting!r} and "
                 f"{self.against!r}. The members are: {known}."
             )
         starts: dict[str, Callable[[], Learner]] = {
@@ -139,7 +140,7 @@ class Mixture(OnlineRegressor):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The weights for the prediction of the next row, by the names of the members."""
+        """The weights for the prediction of the next row, by name of the member."""
         learner = self._working
         assert isinstance(learner, MixtureLearner)
         return dict(zip(learner.members, learner.weights().tolist(), strict=True))
@@ -171,7 +172,7 @@ class Mixture(OnlineRegressor):
             raise ValueError("models must have at least one member, got none. Try [KRLST(), LinearRLS()].")
         for pair in pairs:
             if len(pair) != 2 or not isinstance(pair[0], str | None) or not isinstance(pair[1], OnlineRegressor):
-                raise TypeError(f"models must be estimators of onlinegp, or pairs of a name and one, got {pair[-1]!r}.")
+                raise TypeError(f"models must be estimators of onlinegp, or pairs (name, estimator), got {pair[-1]!r}.")
         kinds = [type(model).__name__.lower() for _, model in pairs]
         names = []
         for i, (name, _) in enumerate(pairs):
@@ -198,7 +199,7 @@ class Mixture(OnlineRegressor):
         """Set parameters by name, including members and their parameters. They take effect at the next `fit`."""
         own = {name: value for name, value in params.items() if name in self.parameter_names()}
         super().set_params(**own)
-        for name in sorted(params.keys() - own.keys(), key=lambda name: "__" in name):  # a member before its parameters
+        for name in sorted(params.keys() - own.keys(), key=lambda name: "__" in name):  # members first
             members = dict(self.named())
             member, _, inner = name.partition("__")
             if member not in members:

@@ -1,4 +1,4 @@
-"""The readable learner of `Mixture`: members, their weights, and the detector of changes."""
+"""The Python learner of `Mixture`: members, their weights, and the change detector."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from onlinegp.predictions import Components, Predictions
 from onlinegp.predictions.mixture import mix
 from onlinegp.state import Fields, Values, WithFields, array, integer, learner
 
-HALF_LIFE = 50.0  # rows, for the usual log std and the record of a member
+HALF_LIFE = 50.0  # rows, for the means of the usual log std and the record
 LEAST_SURE = 300.0  # the largest |log std|
-MOST_BEHIND = 12.0  # nats: the most that a record counts, so that a member can soon be the best again after a change
+MOST_BEHIND = 12.0  # nats: limit of a record, so that after a change another member can soon be the best
 
 
 class MixtureLearner(WithFields):
-    """Learners by name, their log weights (the largest is zero), their usual log std, and their records."""
+    """Learners by name, with their log weights (the largest is zero), usual log std and records."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class MixtureLearner(WithFields):
     ) -> None:
         self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
         self.detector = detector
-        self.pause: Callable[[MixtureLearner], None] | None = None  # called at the detector's pauses
-        self.usable: Callable[[Array, Array], tuple[Array, Array]] | None = None  # of rows, those to start again from
+        self.pause: Callable[[MixtureLearner], None] | None = None  # called when the change detector says so
+        self.usable: Callable[[Array, Array], tuple[Array, Array]] | None = None  # selects the rows for a restart
         self._shared = share_rows(members, set() if detector is None else set(detector.fresh))
         self._running = {
             name: [one for one, source in self._shared.items() if source == name]
@@ -55,15 +55,15 @@ class MixtureLearner(WithFields):
             if name not in self._shared
         }  # and the members that share their rows
         self.gate, self._keep = gate, keep_of(HALF_LIFE)
-        self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
-        self.lasting, self._record = lasting, np.zeros(len(members))  # added to the log weights
-        self._sizes: list[int] = []  # components of each member's predictions
+        self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # sum and weight of log std
+        self.lasting, self._record = lasting, np.zeros(len(members))  # the records are added to the log weights
+        self._sizes: list[int] = []  # number of components in the predictions of each member
         first = next(iter(members.values()))
         self.features, self.outputs = first.features, first.outputs
 
     @property
     def size(self) -> int:
-        """The size of the largest member. Members keep rows of the same stream, which are not counted twice."""
+        """The size of the largest member. Sizes are not added, because members keep rows of the same stream."""
         return max(member.size for member in self.members.values())
 
     def weights(self) -> Array:
@@ -72,16 +72,16 @@ class MixtureLearner(WithFields):
         return _times_records(weights, self._record) if self.lasting else weights
 
     def behind(self) -> Array:
-        """Return how far each member is behind the best one: a fading mean in nats per row, or the sum if fade is 1."""
+        """Return how far each member is below the best log density: in nats per row, or the sum if fade is 1."""
         return -self.log_weights * (1.0 - self.fade if self.fade < 1.0 else 1.0)
 
     def usual_std(self) -> Array:
-        """Return the usual std of each member's predictions, a fading geometric mean; NaN if there is no gate."""
+        """Return the usual std of each member's predictions, a fading geometric mean. NaN if there is no gate."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.exp(self._total / self._count)
 
     def weights_of(self, predicted: Predictions) -> Array | None:
-        """Return the members' weights, (..., members), in predictions of this mixture; None for other predictions."""
+        """Return the weights of the members in predictions of this mixture, (..., members), else None."""
         weights = getattr(predicted, "weights", None)
         if weights is None or weights.shape[-1] != sum(self._sizes):
             return None
@@ -117,7 +117,7 @@ class MixtureLearner(WithFields):
             self.pause(self)
 
     def restart(self, names: list[str], rows: int) -> None:
-        """Start members again from the last rows."""
+        """Restart members, which first learn the last `rows` rows."""
         assert self.detector is not None
         X, Y = self.detector.latest(rows)
         if self.usable is not None:
@@ -127,9 +127,9 @@ class MixtureLearner(WithFields):
             self.members[name].learn(X, Y)
 
     def put(self, name: str, start: Callable[[], Learner], one: Learner, predictions: Predictions, like: str) -> None:
-        """Add a member, or replace the one of this name. It gets the weight of the member `like`.
+        """Add a member, or replace the member of this name. The new member gets the weight of the member `like`.
 
-        When a change is detected, it starts again with `start`.
+        When a change is detected, `start()` returns its new learner.
         """
         total, count = np.zeros((2, 1))
         fading_means(_log_std((predictions,)), self._keep, total, count)
@@ -179,7 +179,7 @@ class MixtureLearner(WithFields):
         return self._mixed(weights, predicted)
 
     def _with_records(self, weights: Array, densities: Array) -> Array:
-        """Return weights (n, m) times exp(record), normalized, each from the rows before it."""
+        """Return weights (n, m) times exp(record), normalized. Records are computed from the rows before."""
         densities = np.clip(np.nan_to_num(densities, nan=LEAST), LEAST, -LEAST)
         behind = np.maximum(densities - densities.max(axis=1, keepdims=True), -weights_rule(self.fade)["cut"])
         records = np.empty_like(weights)
@@ -202,7 +202,7 @@ class MixtureLearner(WithFields):
         return mixed
 
     def holds(self) -> list[Learner]:
-        """Return the learners inside."""
+        """Return the inner learners."""
         return list(self.members.values())
 
     def hold(self, change: Callable[[Learner], Learner]) -> None:
@@ -242,7 +242,7 @@ class MixtureLearner(WithFields):
     def children(self) -> dict[str, Any]:
         members = dict[str, Any](
             (f"{name}.", member) for name, member in self.members.items()
-        )  # one may be called "seen"
+        )  # a member may have the name "seen"
         return members if self.detector is None else {"change": self.detector, **members}
 
     def check(self, values: Values) -> None:

@@ -18,11 +18,11 @@ from onlinegp.predictions import Predictions
 
 @parameters
 class Robust(OuterRegressor):
-    """A model that limits the effect of each sample, so that outliers change it only a little.
+    """Wrap a model and limit the effect of each sample, so that outliers change the model only a little.
 
-    It learns mean + clip(y - mean, -bound std, bound std) in place of y, where mean and std are what it predicts for y:
-    Huber's weight on the innovation. Use it inside `Scaled`, where a prediction has the size of the data from the
-    start; a model in other units would take every first sample for an outlier. Rows are learned one by one.
+    The model learns mean + clip(y - mean, -bound std, bound std) in place of y, where mean and std are its prediction
+    of y (Huber's weight on the innovation). Use it inside `Scaled`, so that predictions have the size of the data from
+    the start; otherwise the first samples would look like outliers. Rows are learned one by one.
 
     Cost: that of the model inside
     Memory: that of the model inside
@@ -34,13 +34,14 @@ class Robust(OuterRegressor):
     model : OnlineRegressor
         The inner model. A copy with the same parameters learns; this object does not change.
     bound : float
-        The largest deviation that is learned from in full, in standard deviations of the prediction.
+        The largest deviation that is learned without clipping, in standard deviations of the prediction.
     reject : float
-        A deviation of more standard deviations than this counts for less and less, by (reject std / deviation)^2;
-        infinity to learn all of them up to `bound`. With a finite value the model follows a jump slowly.
+        Beyond this number of standard deviations, the clipped deviation is multiplied by (reject std / deviation)^2, so
+        that extreme outliers have almost no effect. Infinity switches this off. With a finite value the model follows a
+        jump of the data slowly.
     rows : int
-        The number of first rows to learn in full, if they have no outliers: a model that knows little is wrong by many
-        of its standard deviations, and with little noise it would stay wrong.
+        The number of first rows to learn without clipping, if they have no outliers. Use it if the noise is small: the
+        first errors of a model can be many predicted standard deviations, and with clipping it would learn slowly.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class RobustLearner(OuterLearner):
         return Predictions.joined(predicted), size
 
     def _believed(self, predicted: Predictions, Y: Array) -> Array:
-        """Return the clipped targets, which are learned in place of Y."""
+        """Return the clipped targets, which the inner learner gets in place of Y."""
         if self.seen < self.rows:
             return Y
         error, most = Y - predicted.mean, self.bound * predicted.std
@@ -116,6 +117,6 @@ class RobustLearner(OuterLearner):
         return skip(self.inner, X, Y)
 
     def plan(self) -> Plan | None:
-        left = max(0, self.rows - self.seen)  # rows that are still learned in full
+        left = max(0, self.rows - self.seen)  # rows that are still learned without clipping
         numbers = {"bound": self.bound, "reject": self.reject, "rows": float(left)}
         return around("robust", self, numbers, {}, {"model": self.inner})

@@ -24,7 +24,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer, points
 
 MIN_SCALE_ROWS = 5  # rows before the scales are first estimated
-MAX_TWIN_ROWS = 10_000  # that the compiled twin learns again: meanwhile, a call cannot be interrupted
+MAX_TWIN_ROWS = 10_000  # limit of the compiled twin, which cannot be interrupted while it learns these rows again
 
 
 @parameters
@@ -33,11 +33,11 @@ class Scaled(OuterRegressor):
 
     Scales that are not given are learned from the first `rows` rows. After 5 rows, and each time the number of rows has
     doubled, mean and standard deviation are estimated again, and the inner model learns the rows so far from scratch in
-    the new units. After `rows` rows they are fixed. Each row is predicted only from the rows before it: the first 5 by
-    mean and spread.
+    the new units. After `rows` rows the scales are fixed. Each row is predicted only from the rows before it; the first
+    5 rows are predicted by the mean and spread of these.
 
-    A constant column keeps the scale 1. A constant y is centered, and its scale is set when it first varies, to the
-    size of that deviation. (Do not confuse this class with `onlinegp.kernels.Scaled`, a kernel multiplied by a number.)
+    A constant column keeps the scale 1. A constant y is centered. When y first varies, its scale becomes the size of
+    this deviation. (Do not confuse this class with `onlinegp.kernels.Scaled`, a kernel multiplied by a number.)
 
     Cost: that of the model inside
     Memory: that of the model inside, and the first rows
@@ -49,7 +49,7 @@ class Scaled(OuterRegressor):
     model : OnlineRegressor
         The inner model. A copy with the same parameters learns; this object does not change.
     rows : int
-        The number of rows to learn the scales from. They are stored until then.
+        The number of rows to learn the scales from. These rows are stored until the scales are fixed.
     x_center, x_scale : array-like of shape (d,), or float, optional
         If you give both, they are used from the start.
     y_center, y_scale : array-like of shape (outputs,), or float, optional
@@ -82,7 +82,7 @@ class Scaled(OuterRegressor):
     def start(self, features: int, outputs: int) -> ScaledLearner:
         x = _given("x", self.x_center, self.x_scale, features, "feature")
         y = _given("y", self.y_center, self.y_scale, outputs, "output")
-        model = self._inside().unfitted()  # a copy, so that later changes of parameters have no effect
+        model = self._inside().unfitted()  # a copy, so that changing parameters later has no effect
         return ScaledLearner(model, features, outputs, count(rows=self.rows), x, y)
 
 
@@ -109,7 +109,7 @@ class Scaling:
 
 
 def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale | None:
-    """Return the scale given by the parameters, or None."""
+    """Return the scale from the parameters, or None if they are not given."""
     if center is None and scale is None:
         return None
     if center is None or scale is None:
@@ -126,7 +126,7 @@ def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale |
 
 
 class ScaledLearner(OuterLearner):
-    """Scales, an inner learner in standard units, and the rows that the scales are estimated from."""
+    """An inner learner in standard units, the scales, and the rows from which the scales are estimated."""
 
     fields = {
         "seen": integer(),
@@ -149,8 +149,8 @@ class ScaledLearner(OuterLearner):
         self.inner = self._start()
         self._x_given, self._y_given = x is not None, y is not None
         self._x, self._y = x or Scale.none(features), y or Scale.none(outputs)
-        self._varies = np.full(outputs, self._y_given)  # outputs whose scale is known
-        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # rows that are kept
+        self._varies = np.full(outputs, self._y_given)  # outputs with a known scale
+        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # stored rows
         self._change: Callable[[Learner], Learner] = lambda learner: learner
 
     def hold(self, change: Callable[[Learner], Learner]) -> None:
@@ -189,7 +189,7 @@ class ScaledLearner(OuterLearner):
         fields["fixed"] = np.array([float(self._fixed())])
         plan = around("scaled", self, numbers, fields, {"model": self.inner})
         if plan is not None and self.inner.seen and not self._fixed() and self._twin_learns_scales():
-            numbers["fresh"] = snapshot(self._change(self._start()))  # the twin has to know how a new learner starts
+            numbers["fresh"] = snapshot(self._change(self._start()))  # the twin needs a new learner to start from
         return plan
 
     def steady_after(self) -> int:
@@ -197,7 +197,7 @@ class ScaledLearner(OuterLearner):
         return 0 if self._fixed() or self._twin_learns_scales() else self.rows - self.seen
 
     def _twin_learns_scales(self) -> bool:
-        """Whether all learners inside are compiled from their first row, so that the twin can start them again."""
+        """Whether all inner learners are compiled from their first row on, so that the twin can restart them."""
         if self.rows > MAX_TWIN_ROWS:
             return False
         inside = [one for one in nodes(self.inner) if not isinstance(one, ScaledLearner)]
@@ -205,7 +205,7 @@ class ScaledLearner(OuterLearner):
         return not rare and not any(isinstance(one, RobustLearner) and one.rows for one in inside)
 
     def counted(self) -> None:
-        """Set how many rows the learners inside have learned in the twin: all, or none before the first scale."""
+        """Set `seen` of the inner learners after the twin has learned: all rows, or none before the first scale."""
         if self._twin_learns_scales():
             for one in nodes(self.inner):
                 if "seen" in vars(one):
@@ -216,10 +216,10 @@ class ScaledLearner(OuterLearner):
         if len(values["x"]) != kept:
             raise ValueError(f"x must have {kept} rows after {values['seen']} were learned, got {len(values['x'])}.")
 
-    # Which rows share a scale
+    # Rows with equal scales
 
     def _fixed(self, seen: int | None = None) -> bool:
-        """Whether rows are no longer stored."""
+        """Whether the first `rows` rows are complete, so that rows are no longer stored."""
         return (self.seen if seen is None else seen) >= self.rows or (self._x_given and self._y_given)
 
     def _started(self) -> bool:
@@ -238,23 +238,23 @@ class ScaledLearner(OuterLearner):
         return min(n, self.rows)
 
     def _unchanged(self, Y: Array) -> int:
-        """Return how many of the next rows share their scales, at least one. A scale may change in the last of them."""
+        """Return the number of next rows with equal scales, at least one. The last of them may change the scales."""
         if self._final():
             return len(Y)
         if not self._fixed():
             return min(len(Y), self._due() - self.seen)
-        new = self._deviates(Y).any(axis=1)  # a row in which an output first varies goes alone
+        new = self._deviates(Y).any(axis=1)  # a row in which an output first varies is learned alone
         return max(1, int(new.argmax())) if new.any() else len(Y)
 
     def _deviates(self, Y: Array) -> Any:
-        """Return where an output that was constant so far varies, (n, p)."""
+        """Return where an output differs that was constant so far, (n, p)."""
         away = np.abs(Y - self._y.center)
         return (away > np.maximum(CONSTANT * np.abs(self._y.center), TINY)) & ~self._varies
 
-    # Rows that share a scale
+    # Learning rows with equal scales
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        """Predict and learn rows that `_unchanged` put together."""
+        """Predict and learn rows with equal scales (see `_unchanged`)."""
         if not self._fixed():
             return self._run_and_keep(X, Y)
         self.seen += len(X)
@@ -262,7 +262,7 @@ class ScaledLearner(OuterLearner):
         if not new.any():
             predicted, size = self.inner.run(self._x(X), self._y(Y))
             return self._in_units(predicted), size
-        # so far this output was learned as zero, which is zero on any scale
+        # so far the inner learner got zeros for this output, which are zeros on any scale
         predicted = self.predict(X)
         self._y = Scale(self._y.center, np.where(new, np.abs(Y[0] - self._y.center), self._y.scale))
         self._varies = self._varies | new
@@ -284,7 +284,7 @@ class ScaledLearner(OuterLearner):
         return predicted, size
 
     def _find(self) -> None:
-        """Estimate the scales from the rows so far, and let a new inner learner learn these rows."""
+        """Estimate the scales from the rows so far, and train a new inner learner on these rows."""
         X, Y = self._X, self._Y
         if not self._x_given:
             self._x = Scale.of(X)

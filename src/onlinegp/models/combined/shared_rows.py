@@ -1,7 +1,7 @@
-"""Members of a mixture that share one store of rows: a ResidualGP and a LocalGP with the same kernel and parameters.
+"""Let a ResidualGP and a LocalGP in a mixture share rows, if they have the same kernel and parameters.
 
-A ResidualGP solves the same equations as a LocalGP, and gives both means (`run_both`). So the LocalGP is not run:
-`SharedRows` replaces it, and its wrappers, such as `HeavyTailed`, take the second prediction of the ResidualGP.
+A ResidualGP solves the same equations as a LocalGP and can return both predictions (`run_both`). So the LocalGP does
+not run: `SharedRows` replaces it, and its wrappers, such as `HeavyTailed`, get the second prediction of the ResidualGP.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Ran = dict[str, tuple[Predictions, Sizes]]
 
 
 class SharedRows(RowLearner):
-    """A LocalGP whose rows are those of a ResidualGP, `source`."""
+    """A LocalGP that uses the rows of a ResidualGP, `source`."""
 
     fields = {"X": points("kept"), "Y": array("kept", "outputs"), "seen": integer()}
     lengths = {"kept": None}
@@ -57,13 +57,13 @@ class SharedRows(RowLearner):
         return {name: contents[name] for name in ("X", "Y", "seen")}
 
     def assign(self, values: Values) -> None:
-        pass  # they are those of the source: see `check_shared`
+        pass  # they must equal the rows of the source: see `check_shared`
 
 
 def share_rows(members: dict[str, Learner], apart: Collection[str] = ()) -> dict[str, str]:
-    """Let each LocalGP use the rows of a ResidualGP that keeps the same rows. Return the source of each, by name.
+    """Let each LocalGP use the rows of a ResidualGP that keeps the same rows. Return {LocalGP: ResidualGP}, by name.
 
-    Members in `apart` share nothing, because they start again at other rows.
+    Members in `apart` do not share rows, because they restart at other rows.
     """
     shared = {}
     for name, member in members.items():
@@ -76,11 +76,11 @@ def share_rows(members: dict[str, Learner], apart: Collection[str] = ()) -> dict
 
 
 def check_shared(shared: Mapping[str, str], values: Values) -> None:
-    """Refuse stored values of members that share rows if their rows differ."""
+    """Raise an error if members that share rows have different rows in a file."""
     for name, source in shared.items():
         mine, theirs = _inside(values[f"{name}."]), _inside(values[f"{source}."])
         if not all(np.array_equal(mine[one], theirs[one]) for one in SharedRows.fields):
-            raise ValueError(f"{name} must hold the same rows as {source}, because both share them, got other rows.")
+            raise ValueError(f"{name} must have the same rows as {source}, because both share their rows.")
 
 
 def _inside(values: Values) -> Values:
@@ -90,7 +90,7 @@ def _inside(values: Values) -> Values:
 
 
 def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X: Array, Y: Array) -> Ran:
-    """Run a member over the rows. Return its predictions and those of the members that share its rows, by name."""
+    """Run a member. Return the predictions of this member and of the members that share its rows, by name."""
     if not sharing:
         return {name: members[name].run(X, Y)}
     source: Any = innermost_learner(members[name])
@@ -104,7 +104,7 @@ def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X:
 
 
 def predict_member(members: Mapping[str, Learner], name: str, sharing: list[str], X: Array) -> dict[str, Predictions]:
-    """Return the predictions of a member and of those that share its rows, by name."""
+    """Return the predictions of a member and of the members that share its rows, by name."""
     if not sharing:
         return {name: members[name].predict(X)}
     source: Any = innermost_learner(members[name])
@@ -117,14 +117,14 @@ def predict_member(members: Mapping[str, Learner], name: str, sharing: list[str]
 
 
 def changed(learner: Learner, predicted: Predictions, change: Change) -> Predictions:
-    """Return the predictions of a learner, given those of its innermost one."""
+    """Return the predictions of a learner, given the predictions of its innermost learner."""
     if not isinstance(learner, SpreadLearner):
         return predicted
     return change(learner, changed(learner.inner, predicted, change))
 
 
 def _keeps_the_same(member: Learner, candidate: Learner) -> bool:
-    """Whether the wrappers of a LocalGP and a ResidualGP of the same engine change only predictions."""
+    """Whether two members can share rows: a LocalGP and a ResidualGP, with wrappers that change only predictions."""
     local, residual = innermost_learner(member), innermost_learner(candidate)
     prior, other = (getattr(getattr(one, "reference", one), "prior", None) for one in (local, residual))
     if type(prior) is not LocalPrior or type(other) is not ResidualPrior or other.linear or prior != other.local:
@@ -140,7 +140,7 @@ def _only_spreads(learner: Learner) -> bool:
 
 
 def _with_rows(learner: Learner, rows: SharedRows) -> Learner:
-    """Return a learner with other rows inside."""
+    """Return a copy of a learner with other rows in its innermost learner."""
     if not isinstance(learner, SpreadLearner):
         return rows
     learner.inner = _with_rows(learner.inner, rows)

@@ -1,4 +1,4 @@
-"""Centers and scales of columns, also from few or constant rows. Scales are never zero or infinite."""
+"""Centers and scales of columns. Scales are never zero or infinite, even for few or constant rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onlinegp.checks import LARGEST, Array
 from onlinegp.predictions import Predictions
 
-CONSTANT = 1e-12  # a column whose deviation is a smaller share of its largest magnitude is constant up to rounding
+CONSTANT = 1e-12  # columns with a smaller deviation, relative to their largest magnitude, are constant up to rounding
 LIMIT = 0.5 * LARGEST  # the largest magnitude in standard units
 TINY = 1e-140  # smaller deviations count as zero: dividing by them would overflow
 
@@ -37,7 +37,7 @@ class Scale:
         return tuple(self.center.tolist()), tuple(self.scale.tolist())
 
     def __call__(self, X: Array) -> Array:
-        """Return the standardized columns, limited so that the inner model can square them."""
+        """Return the standardized columns, clipped so that their squares do not overflow."""
         Z = X - self.center
         Z /= self.scale
         np.minimum(Z, LIMIT, out=Z)  # np.clip takes five times as long for one row
@@ -45,10 +45,10 @@ class Scale:
 
 
 def moments(values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return mean and standard deviation of the columns (n, k), and which columns vary. A constant is its own mean."""
+    """Return mean and standard deviation of the columns (n, k), and whether each column varies."""
     largest = np.abs(values).max(axis=0)
     unit = np.where(largest > TINY, largest, 1.0)
-    share = values / unit  # its squares neither overflow nor vanish
+    share = values / unit  # squares of `share` neither overflow nor underflow
     mean = _mean(share)
     std = np.sqrt(_mean((share - mean) ** 2))
     varies = (std > CONSTANT) & (unit * std > TINY)
@@ -56,26 +56,26 @@ def moments(values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
 
 
 def _mean(values: Array) -> Array:
-    """Return the mean of the columns. It adds row by row, as compiled code does; np.sum adds in another order."""
+    """Return the mean of the columns, added row by row as in compiled code. np.sum adds in another order."""
     mean: Array = np.add.accumulate(values, axis=0)[-1] / len(values)
     return mean
 
 
 def own_size(center: Array) -> Array:
-    """Return the scale of constant columns: their magnitude, or one for zero."""
+    """Return the scale of constant columns: their magnitude, or 1 if they are zero."""
     return np.where(np.abs(center) > TINY, np.abs(center), 1.0)
 
 
 def like_so_far(prior: Predictions, Y: Array) -> Predictions:
-    """Return the prior, shifted to the mean of the values Y (n, p) so far and stretched to their spread.
+    """Return the prior, shifted and stretched to the mean and spread of the values Y (n, p) so far.
 
-    Without values it is the prior. If all values are equal, the spread is their magnitude.
+    Without values, return the prior. If all values are equal, the spread is their magnitude.
     """
     n = len(Y)
     if n == 0:
         return prior
     center, std, varies = moments(Y)
-    # the next of n values around their mean: s^2 (1 + 1 / n) with s^2 = n std^2 / (n - 1)
+    # variance of the next value around the mean of n values: s^2 (1 + 1 / n) with s^2 = n std^2 / (n - 1)
     spread = np.where(varies, std * np.sqrt((n + 1) / max(n - 1, 1)), own_size(center))
     stretch = spread / np.maximum(prior.std, TINY)
     return prior.affine(center - stretch * prior.mean, stretch)

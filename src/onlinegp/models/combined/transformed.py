@@ -1,4 +1,4 @@
-"""Another scale for y: a log scale, a square root, or one in between."""
+"""Let a model learn the logarithm or a power of y."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from onlinegp.predictions.transformed import transformed
 class Transformed(OuterRegressor):
     """Wrap a model and let it learn a power or the logarithm of y. Predictions are in the units of y.
 
-    For targets that are positive and skewed, whose errors grow with their size: prices, counts, durations. The inner
-    model learns
+    Use it for positive, skewed targets with errors that grow with y: prices, counts, durations. The inner model learns
 
         z = sign(y) ((1 + |y| / unit)^power - 1) / power,      log(1 + |y| / unit) for y >= 0 and power 0
 
-    which is defined for all y, even if a negative value comes later. Intervals, quantiles and densities are those of z,
-    converted to the units of y. The mean leaves out the outermost 1% on each side, because a log-normal distribution
-    with heavy tails has no mean.
+    which is defined for all y, even for negative values. Intervals, quantiles and densities of z are converted to the
+    units of y. The mean omits the outermost 1% of the probability on each side, because a log-normal distribution with
+    heavy tails has no mean.
 
-    Put :class:`Scaled` inside: z is not in standard units. `Auto` chooses such a scale by itself.
+    Put :class:`Scaled` inside, because z is not in standard units. `Auto` chooses such a transformation by itself.
 
     Cost: that of the model inside
     Memory: that of the model inside
@@ -42,9 +41,9 @@ class Transformed(OuterRegressor):
     model : OnlineRegressor
         The inner model. A copy with the same parameters learns; this object does not change.
     power : float, or array-like of shape (outputs,)
-        Between 0, the logarithm, and 1, y itself.
+        From 0 (the logarithm) to 1 (y itself).
     unit : float, or array-like of shape (outputs,)
-        Below it, z is nearly linear in y. Use a tenth of a typical value; 1 for counts.
+        For |y| below this value, z is nearly linear in y. Use a tenth of a typical value, or 1 for counts.
 
     Examples
     --------
@@ -88,7 +87,7 @@ class Transformed(OuterRegressor):
 
 
 class TransformedLearner(OuterLearner):
-    """An inner learner of transformed targets; powers and units (outputs,)."""
+    """An inner learner of transformed targets, and the powers and units, (outputs,)."""
 
     fields = INSIDE
 

@@ -1,13 +1,13 @@
-"""Bayesian linear regression on a random basis, with a noise that is fitted to it.
+"""Bayesian linear regression on a random basis, with learned noise.
 
-y = w'phi(x) + e with e ~ N(0, s2) and w ~ N(0, s2 variance / noise): the parameters give the ratio, the data the scale.
-A small basis cannot represent everything that the kernel could, and the rest counts as noise. With s2 = 1, let mean_i
-and 1 + v_i be the predicted mean and variance of row i before it is learned. Then
+y = w'phi(x) + e with e ~ N(0, s2) and w ~ N(0, s2 variance / noise): the parameters give the ratio of both variances,
+the data give s2. Functions that a small basis cannot represent count as noise. With s2 = 1, let mean_i and 1 + v_i be
+the predicted mean and variance of row i before it is learned. Then
 
     s2 = (A noise + sum of (y_i - mean_i)^2 / (1 + v_i)) / (A + n)
 
-is the ratio of the actual to the predicted squared errors, where `noise` counts as A rows. The sum is y'y - z'z in the
-square-root information form (R, z) of the regression, so it can be merged like R and z.
+is the ratio of the actual to the predicted squared errors. The parameter `noise` counts as A rows. The sum equals y'y -
+z'z in the square-root information form (R, z) of the regression, so it can be merged like R and z.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from onlinegp.models.linear.information_form import MOST_LOST, ROUNDING, TOO_LIT
 from onlinegp.predictions import Gaussian
 from onlinegp.state import Contents, array, learner
 
-WORTH = 10.0  # the given noise counts as this many rows
+WORTH = 10.0  # A, the weight of the parameter `noise` in rows
 MAX_BLOCK_ROWS = 512  # rows at a time, to bound the memory of their basis
 
 
 class FeatureLearner(RowLearner):
-    """Frequencies W (D, d), a linear learner of 2 D weights at unit noise, and the sum of squared errors, (p,)."""
+    """A linear learner of 2 D weights with noise 1, its frequencies W (D, d), and the sum of squared errors, (p,)."""
 
     fields = {"linear": learner(prefix=""), "squares": array("outputs", least=0.0)}
 
@@ -51,7 +51,8 @@ class FeatureLearner(RowLearner):
         self.squares = np.zeros(outputs)
 
     @cached_property
-    def W(self) -> Array:  # created on first use, so that a file that merely claims many features allocates no memory
+    # Created on first use, so that a damaged file that claims many features does not allocate memory
+    def W(self) -> Array:
         return self._draw()
 
     @property
@@ -81,7 +82,7 @@ class FeatureLearner(RowLearner):
 
     @property
     def scale(self) -> Array:
-        """The variance of the noise, fitted to the basis, (p,)."""
+        """The learned variance of the noise, (p,)."""
         return self._scale(self.squares, np.array(float(self.seen)))
 
     def _scale(self, squares: Array, n: Array) -> Array:

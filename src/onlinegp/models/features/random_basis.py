@@ -4,9 +4,9 @@ k(x, z) = E[cos(w'(x - z))] with w drawn from the kernel's spectral density, so 
 
     k(x, z) ~ phi(x)'phi(z),   phi(x) = [cos(W x); sin(W x)] / sqrt(D),   and phi(x)'phi(x) = 1
 
-For RBF the w are normal; for Matern nu they are Student's t with 2 nu degrees of freedom. In blocks of d they are
-orthogonal to each other, with the lengths of independent vectors, which at least halves the error. (Rahimi and Recht,
-"Random features for large-scale kernel machines", 2007; Yu et al., "Orthogonal random features", 2016.)
+For RBF the vectors w are normal; for Matern nu they follow Student's t with 2 nu degrees of freedom. Blocks of d
+vectors are orthogonal to each other, with the lengths of independent vectors, which at least halves the error. (Rahimi
+and Recht, "Random features for large-scale kernel machines", 2007; Yu et al., "Orthogonal random features", 2016.)
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ DEGREES = {RBF: None, Matern12: 1.0, Matern32: 3.0, Matern52: 5.0}  # 2 nu; None
 
 
 def parts_of(kernel: Kernel) -> tuple[float, Kernel]:
-    """Return the variance and the shape of a kernel, or raise an error if it has no such basis."""
+    """Return the variance and the shape of a kernel. Raise an error if the kernel has no random basis."""
     variance = 1.0
     shape = kernel
     while isinstance(shape, Scaled):
         variance, shape = variance * float(shape.variance), shape.kernel
     if type(shape) not in DEGREES:
         names = ", ".join(cls.__name__ for cls in DEGREES)
-        raise ValueError(f"kernel must be one of {names}, or a multiple of one, got {kernel!r}.")
+        raise ValueError(f"kernel must be {names}, or a multiple of such a kernel, got {kernel!r}.")
     return variance, shape
 
 
 def check_width(kernel: Kernel, features: int) -> None:
-    """Raise an error if one of these kernels cannot take inputs of this width."""
+    """Raise an error if a kernel cannot take inputs with `features` columns."""
     if features < 1:
         raise ValueError("X must have at least one column for a random basis, got none.")
     per_dimension(features, length_scale=kernel.length_scale)  # type: ignore[attr-defined]
 
 
 def frequencies(kernel: Kernel, d: int, count: int, rng: np.random.Generator) -> Array:
-    """Return W (count, d) for one of these kernels: orthogonal in blocks of d."""
+    """Return W (count, d) for the shape of a kernel, orthogonal in blocks of d."""
     W = np.concatenate([_block(d, min(d, count - i), rng) for i in range(0, count, max(d, 1))])
     degrees = DEGREES[type(kernel)]  # type: ignore[index]
-    if degrees is not None:  # a normal vector over the root of an independent chi2 / degrees is Student's t
+    if degrees is not None:  # Student's t: a normal vector divided by sqrt(chi2 / degrees)
         W /= np.sqrt(rng.chisquare(degrees, count) / degrees)[:, None]
     scales = per_dimension(d, length_scale=kernel.length_scale)  # type: ignore[attr-defined]
     return np.ascontiguousarray(W / scales)

@@ -1,4 +1,4 @@
-"""A Gaussian process on a fixed random basis, whose models can be merged."""
+"""A Gaussian process on a fixed random basis. Models of parts of the data can be merged."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class RandomFeatureGP(AdditiveRegressor):
     """Bayesian linear regression on random cosines and sines, which approximate a stationary kernel.
 
     Its posterior is a sum over rows, so models of parts of the data can be merged (`merge`, `fit_parallel`), and a
-    part can be subtracted (`without`). The noise is fitted to the basis, because a small basis cannot represent
-    everything that the kernel could; :mod:`onlinegp.models.features.basis_learner` has the equations.
+    part can be subtracted (`without`). The noise is learned, because a small basis cannot represent all functions of
+    the kernel; :mod:`onlinegp.models.features.basis_learner` has the equations.
 
-    Use it for a large data set on several processes or machines. For a stream that one machine can handle, centers
-    chosen from the data do better than a fixed basis. With many inputs, random functions seldom fit the data.
+    Use it for a large data set on several processes or machines. On one machine, models that choose centers from the
+    data are better than a fixed basis. With many inputs, random functions seldom fit the data.
 
     Cost: O(D^2) per sample with D pairs, O(D^2) memory
     Memory: O(D^2)
@@ -75,7 +75,7 @@ class RandomFeatureGP(AdditiveRegressor):
         parts_of(kernel_or_default(self.kernel))
         positive(noise=self.noise)
         if count("200 is a usual choice.", pairs=self.pairs) > MOST_PAIRS:
-            raise ValueError(f"pairs must be at most {MOST_PAIRS}, got {self.pairs}: memory grows with their square.")
+            raise ValueError(f"pairs must be at most {MOST_PAIRS}, got {self.pairs}: memory grows with the square.")
         seed_of(seed=self.seed)
         choice(ENGINES, engine=self.engine)
 
@@ -96,7 +96,7 @@ class RandomFeatureGP(AdditiveRegressor):
 
     @property
     def noise_(self) -> float | np.ndarray:
-        """The variance of the noise, fitted to the basis: a number, or (outputs,)."""
+        """The learned variance of the noise: a number, or (outputs,)."""
         learner = readable(self._working)
         assert isinstance(learner, FeatureLearner)
         return float(learner.scale[0]) if self._single else learner.scale

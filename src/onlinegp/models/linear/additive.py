@@ -1,4 +1,4 @@
-"""Models whose posterior is a sum over rows: two models can be merged, and one can be subtracted from another."""
+"""Base class of models that can be merged with and subtracted from each other."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.undo import Undo
 from onlinegp.state import Contents
 
-ENGINE = "engine"  # may differ: the sums do not depend on it
+ENGINE = "engine"  # models with different engines can be merged
 
 
 class AdditiveRegressor(OnlineRegressor):
     """Base class of models that can be merged. Their learners have `add(contents, sign)`."""
 
     def merge(self, other: Self) -> Self:
-        """Learn what another model has learned, as if this model had learned its rows.
+        """Add the knowledge of another model, as if this model had learned the rows of both models.
 
-        Both must have the same parameters and the same columns, and must not forget. The result is as accurate as
+        Both models must have the same parameters and the same columns, and forgetting=1. The result is as accurate as
         learning all rows in one pass.
         """
         return self._add(other, 1)
 
     def without(self, other: Self) -> Self:
-        """Unlearn what another model has learned: the inverse of `merge`. This model must have learned its rows too.
+        """Remove the knowledge of another model, which was merged before: the inverse of `merge`.
 
-        The result loses digits: in a direction where a share s of the information is left, rounding errors grow by
-        the factor 1 / s. If fewer than six digits would be left, a ValueError is raised.
+        The result is less accurate: if a share s of the information remains in some direction, rounding errors grow by
+        the factor 1 / s. If fewer than six digits would remain, a ValueError is raised.
         """
         return self._add(other, -1)
 
@@ -41,7 +41,7 @@ class AdditiveRegressor(OnlineRegressor):
             if name != ENGINE and repr(value) != repr(other.learned_with[name]):
                 raise ValueError(f"other must have the same {name} as this model, got {other!r}.")
         if self.learned_with.get("forgetting", 1.0) != 1.0:
-            raise ValueError("forgetting must be 1.0 to merge or subtract models: with forgetting, rows do not add up.")
+            raise ValueError("forgetting must be 1.0 to merge or subtract models.")
         if (mine.features, mine.outputs) != (theirs["features"], theirs["outputs"]):
             raise ValueError(
                 f"other must have {mine.features} features and {mine.outputs} outputs, like this model, "
@@ -66,9 +66,9 @@ Model = TypeVar("Model", bound=AdditiveRegressor)
 
 
 def ready_to_merge(model: Model) -> Model:
-    """Return an unfitted copy of the model, with its parameters checked. Raise a TypeError if it cannot be merged."""
+    """Return an unfitted copy of a model. Raise an error if its parameters are invalid or it cannot be merged."""
     if not isinstance(model, AdditiveRegressor):
-        raise TypeError(f"model must be mergeable, such as LinearRLS or RandomFeatureGP, got {model!r}.")
+        raise TypeError(f"model must have a method merge, such as LinearRLS or RandomFeatureGP, got {model!r}.")
     model = copy.deepcopy(model).unfitted()
     model.check()
     return model

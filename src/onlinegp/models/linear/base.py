@@ -12,7 +12,7 @@ from onlinegp.models.base import OnlineRegressor
 
 
 class Weighted(Protocol):
-    """A learner whose mean is w'x, w (weights, outputs). The weight of an intercept is the last."""
+    """A learner with the mean w'x, w: (weights, outputs). The last weight is the intercept, if there is one."""
 
     features: int
 
@@ -64,20 +64,20 @@ def intercepts(learner: Weighted, single: bool) -> Array | float:
 
 
 def with_intercept(intercept: bool) -> bool:
-    """Return whether to add a constant term, or raise a TypeError for anything else."""
+    """Return `intercept`. Raise a TypeError if it is not a bool."""
     if not isinstance(intercept, bool | np.bool_):
         raise TypeError(f"intercept must be True or False, got {intercept!r}.")
     return bool(intercept)
 
 
 def with_constant(X: Array, intercept: bool) -> Array:
-    """Return X, with a column of ones at its end if there is an intercept."""
+    """Return X, with a column of ones appended if there is an intercept."""
     return np.column_stack([X, np.ones(len(X))]) if intercept else X
 
 
 def check_upper(name: str, R: Array, *, singular: bool = True) -> None:
-    """Check that a stored matrix is upper triangular with a positive diagonal; if `singular`, zeros are allowed."""
+    """Raise an error unless a stored matrix is upper triangular with a positive (or zero, if `singular`) diagonal."""
     diagonal = np.diag(R)
     if np.any(diagonal < 0.0) or (not singular and not diagonal.all()) or not np.array_equal(R, np.triu(R)):
         what = "a diagonal of zero or more" if singular else "a positive diagonal"
-        raise ValueError(f"{name} must be an upper triangle with {what}.")
+        raise ValueError(f"{name} must be an upper triangular matrix with {what}.")

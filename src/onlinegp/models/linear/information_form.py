@@ -4,14 +4,14 @@ y = w'x + e with w ~ N(0, prior I) and e ~ N(0, noise). The posterior of w is st
 
     R'R = I / prior + sum of x x' / noise,   R'z = sum of x y / noise,   so that w ~ N(R^-1 z, (R'R)^-1)
 
-A row is added by plane rotations of [R z; x'/sqrt(noise) y/sqrt(noise)]. Rotations are orthogonal and subtract
-nothing, and the condition number of R is that of the data, not its square. A covariance instead of R would lose twice
-the digits. (Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, ch. V.)
+A row is added by plane rotations of [R z; x'/sqrt(noise) y/sqrt(noise)]. This loses few digits: nothing is subtracted,
+and the condition number of R equals the condition number of the data, while a covariance matrix would square it.
+(Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, ch. V.)
 
-Forgetting: R'R <- lambda R'R and R'z <- lambda R'z before each row. This also shrinks the prior's information, which is
-restored for one weight per row in turn, so that it stays between lambda^m and 1 times I / prior. Without data, w
-returns to its prior, and R never becomes singular. This is "stabilized" forgetting (Kulhavy and Zarrop, "On a general
-concept of forgetting", International Journal of Control, 1993), in portions.
+Forgetting: R'R <- lambda R'R and R'z <- lambda R'z before each row. This also shrinks the information of the prior.
+Each row restores it for one weight, in turn, so that it stays between lambda^m and 1 times I / prior. Without data, w
+returns to its prior, and R never becomes singular. This is a variant of "stabilized" forgetting (Kulhavy and Zarrop,
+"On a general concept of forgetting", International Journal of Control, 1993).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from onlinegp.models.linear.base import check_upper, with_constant
 from onlinegp.predictions import Gaussian
 from onlinegp.state import Contents, Values, array, integer
 
-ROUNDING = 1e-15  # the relative error of a column of R after n rows is below sqrt(n) times this
+ROUNDING = 1e-15  # relative error of a column of R after n rows, divided by sqrt(n)
 MOST_LOST = 1e-6  # the largest relative error after a model was subtracted
 TOO_LITTLE_LEFT = (
-    "other must leave enough information for six digits, but in at least one direction it contains nearly all of the "
-    "information: mostly rounding errors would be left. Learn the remaining rows from scratch."
+    "other must leave enough information for six digits, but in at least one direction it contains nearly all "
+    "information of this model. Learn the remaining rows from scratch."
 )
 
 
 class LinearLearner(RowLearner):
-    """R (m, m) and z (m, p), where m counts the features and the intercept."""
+    """The posterior of the weights as R (m, m) and z (m, p), where m is the number of features and intercept."""
 
     fields = {"R": array("weights", "weights"), "z": array("weights", "outputs"), "seen": integer()}
 
@@ -55,10 +55,10 @@ class LinearLearner(RowLearner):
         m = self.weights = features + intercept
         self.prior_information = 1.0 / prior
         self.precision, self.keep = float(1.0 / np.sqrt(noise)), float(np.sqrt(forgetting))
-        # a weight whose prior was restored k + 1 rows ago has lost the share 1 - lambda^(k + 1) of it
+        # the prior of a weight that was restored k + 1 rows ago has lost the share 1 - lambda^(k + 1)
         self.renewal = np.sqrt((1.0 - forgetting ** np.arange(1, m + 1)) / prior)
 
-    # Created on first use, so that a file that merely claims many features allocates no memory
+    # Created on first use, so that a damaged file that claims many features does not allocate memory
 
     @cached_property
     def R(self) -> Array:
@@ -127,17 +127,17 @@ class LinearLearner(RowLearner):
         std = np.sqrt(v + self.noise)[:, None]
         return Gaussian(mean, np.repeat(std, self.outputs, axis=1))
 
-    # Merging two learners with the same prior and noise and no forgetting: their information adds up
+    # Merging: with the same prior and noise and without forgetting, information adds up
 
     def add(self, other: Contents, sign: int) -> Array:
         """Merge the contents of another learner or, with sign -1, subtract them.
 
-        Merging adds its rows and removes one of the two priors; subtracting does the reverse. Rows are added by
-        rotations, as in learning. To remove rows [P p], with W = R^-T P' and I - W W' = C C',
+        Merging adds the rows of the other learner, and removes one of two priors; subtracting does the reverse. Rows
+        are added by rotations, as in learning. To remove rows [P p], with W = R^-T P' and I - W W' = C C',
 
             R'R - P'P = R'(I - W W')R  and  R'z - P'p = R'(z - W p),   so   R <- C'R,  z <- C^-1 (z - W p)
 
-        Returns the change of y'y / noise - z'z, minus that of the other learner: the change of a sum of squares, (p,).
+        Return the change of y'y / noise - z'z minus the value of the other learner, (p,).
         """
         m, seen = self.weights, self.seen + sign * other["seen"]
         theirs = np.hstack([other["R"], other["z"]])
@@ -153,7 +153,7 @@ class LinearLearner(RowLearner):
             C = None
         if C is None or seen < 0:
             raise ValueError(
-                "other must have learned only rows that this model has learned too, but it contains more information. "
+                "other must have learned only rows that this model has learned, too, but it contains more information. "
                 "Subtract only a model that was merged before."
             )
         left = np.linalg.solve(C, z - W @ p)
@@ -165,12 +165,12 @@ class LinearLearner(RowLearner):
         return np.asarray(grown)
 
     def _lost(self, R: Array, z: Array, C: Array, left: Array) -> float:
-        """Bound the relative error after subtracting: R became C'R, and z became `left`.
+        """Return a bound of the relative error after subtracting, which replaces R by C'R and z by `left`.
 
-        The columns of R have relative errors of about sqrt(n) 1e-16. They grow with the condition number of R with
-        scaled columns, and with |C^-1|^2, the ratio of the old information to the information that is left, in the
-        worst direction. This is the relative error of a standard deviation, and the error of a mean in units of
-        1 + |z| standard deviations of f.
+        The columns of R have relative errors of about sqrt(n) 1e-16. These errors grow with the condition number of R
+        with scaled columns, and with |C^-1|^2, the largest ratio of old to remaining information. The bound holds for
+        the relative error of standard deviations, and for the error of means in units of 1 + |z| standard deviations of
+        f.
         """
         condition = np.linalg.norm(np.linalg.norm(R, axis=0)[:, None] * np.linalg.inv(R))
         grown = np.linalg.norm(np.linalg.inv(C))

@@ -6,9 +6,9 @@ y = w'x + e. The m weights are assumed to be N(w, v I), with one variance v for 
     s = floor + slope v x'x,   g = v / s,   e = y - w'x
     w <- w + g x e,   v <- v (floor + (slope - share) v x'x) / s
 
-s is the variance of y. With slope = 1 and share = 1 / m this is the best approximation of this form to the Kalman
-filter (ProbLMS): its posterior v I - v^2 x x' / s has the mean variance v - share v^2 x'x / s. With share = 0 and no
-drift, v is constant, and the gain is that of LMS (v = 1, s = 1 / step) or NLMS (s = (epsilon + x'x) / step).
+s is the variance of y. With slope = 1 and share = 1 / m this is ProbLMS, the best approximation of the Kalman filter by
+one variance: the posterior v I - v^2 x x' / s has the mean variance v - share v^2 x'x / s. With share = 0 and no drift,
+v is constant, and the filter is LMS (v = 1, s = 1 / step) or NLMS (s = (epsilon + x'x) / step).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Rule:
 
     floor: float
     slope: float
-    share: float = 0.0  # the share of a sample's information that counts for each weight
+    share: float = 0.0  # the share of the information of a sample that each weight gets
     keep: float = 1.0
     drift: float = 0.0
     start: float = 1.0
 
 
 class IsotropicLearner(FilterLearner):
-    """w (m, p), and its variance v (1,)."""
+    """The weights w (m, p), and their variance v (1,)."""
 
     fields = {"w": array("weights", "outputs"), "v": array(1, least=0.0), "seen": integer()}
 
@@ -47,7 +47,7 @@ class IsotropicLearner(FilterLearner):
     def step(self, x: Array, y: Array) -> tuple[Array, float]:
         r, v, row = self.rule, self._drifted(), x[None, :]
         x2 = float(np.einsum("nm,nm->n", row, row)[0])
-        mean, s = (values[0] for values in self.at(row))  # not by BLAS, whose rounding depends on the machine
+        mean, s = (values[0] for values in self.at(row))  # without BLAS, whose rounding depends on the machine
         self.w *= r.keep
         self.w += np.outer((v / s) * x, y - mean)
         self.v[0] = v * (r.floor + (r.slope - r.share) * v * x2) / s

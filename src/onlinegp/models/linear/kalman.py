@@ -18,15 +18,15 @@ class Kalman(LinearRegressor):
 
         w_t = w_(t-1) + d_t,   y_t = w_t'x_t + e_t,   d ~ N(0, drift I),   e ~ N(0, noise)
 
-    Its prediction and variance are those of the exact posterior of w, stored as a Cholesky factor:
-    :mod:`onlinegp.models.linear.kalman_filter` has the equations. Without drift it is
-    :class:`~onlinegp.LinearRLS` without forgetting.
+    Predictions follow from the exact posterior of w, stored as a Cholesky factor:
+    :mod:`onlinegp.models.linear.kalman_filter` has the equations. Without drift this is :class:`~onlinegp.LinearRLS`
+    without forgetting.
 
     Use it if the relation is linear and its weights change. With many inputs the drift is expensive, O(d^3);
     :class:`~onlinegp.LinearRLS` forgets at O(d^2).
 
-    Differs from KAFBOX: it uses the noise and drift that you set (KAFBOX overwrites both unless the transition matrix
-    is set, too), and the variance of y includes the drift and the noise.
+    Differs from KAFBOX: KAFBOX overwrites the noise and drift that you set, unless you also set the transition matrix.
+    Here the variance of y includes drift and noise.
 
     Cost: O(d^3) per sample with d features; O(d^2) without drift
     Memory: O(d^2)
@@ -50,7 +50,7 @@ class Kalman(LinearRegressor):
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> w = np.where(np.arange(400) < 200, 1.0, -1.0)  # a weight that changes
+    >>> w = np.where(np.arange(400) < 200, 1.0, -1.0)  # the first weight changes
     >>> model = ogp.Kalman(noise=0.01, drift=0.01).fit(X, w * X[:, 0] + 2.0 * X[:, 1])
     >>> model.coef_.round(1).tolist()
     [-1.0, 2.0]

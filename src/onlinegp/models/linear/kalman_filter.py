@@ -5,9 +5,9 @@ N(w, P), and P is stored as a triangle U with U'U = P. Per sample, h = P x and f
 
     U'U <- U'U + drift I,   s = f'f + noise,   w <- w + h e / s,   U'U <- U'U - h h' / s
 
-Both changes of U are orthogonal: the first stacks U on sqrt(drift) I and makes it triangular again, the second
-rotates [sqrt(noise) 0; f U] to [sqrt(s) h'/sqrt(s); 0 U+]. So P always stays positive definite, and nothing is
-subtracted. (Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12.)
+Both changes of U are orthogonal transformations: the first stacks U on sqrt(drift) I and makes the result triangular,
+the second rotates [sqrt(noise) 0; f U] to [sqrt(s) h'/sqrt(s); 0 U+]. So P always stays positive definite. (Kailath,
+Sayed and Hassibi, Linear Estimation, 2000, ch. 12.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onlinegp.state import Values, array, integer
 
 
 class KalmanLearner(FilterLearner):
-    """w (m, p), and the triangle U (m, m) of its covariance."""
+    """The weights w (m, p), and the triangle U (m, m) of their covariance."""
 
     fields = {"w": array("weights", "outputs"), "U": array("weights", "weights"), "seen": integer()}
 

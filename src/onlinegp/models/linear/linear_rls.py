@@ -20,14 +20,14 @@ class LinearRLS(AdditiveRegressor):
     y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting this is the batch posterior of all rows.
     With forgetting, each row multiplies the information of earlier rows by lambda, and w returns to its prior without
     new data; :mod:`onlinegp.models.linear.information_form` has the equations. Collinear and badly scaled inputs do no
-    harm, but the prior treats all inputs alike: standardize them with :class:`~onlinegp.Scaled`. The variance of y is
-    that of Bayesian linear regression, including the noise. It ignores effects that are not linear in x.
+    harm, but all weights have the same prior: standardize inputs with :class:`~onlinegp.Scaled`. The variance of y
+    ignores effects that are not linear in x.
 
     Use it if the function is linear, as a baseline, and as a member of a mixture. Do not use it with many irrelevant
     inputs and few rows.
 
-    Differs from KAFBOX: KAFBOX's `rls` forgets the prior too, so the covariance of weights without excitation grows
-    without bound.
+    Differs from KAFBOX: KAFBOX's `rls` also forgets the prior, so the covariance of a weight grows without bound while
+    its input is zero.
 
     Cost: O(d^2) per sample with d features, O(d^2) memory
     Memory: O(d^2)

@@ -20,11 +20,10 @@ class LMS(LinearRegressor):
 
         w <- w + step e x,   e = y - w'x
 
-    As Bayesian linear regression it assumes that the covariance of the weights stays that of the prior, I, with
-    noise = 1 / step - x'x: it is KLMS with the kernel x'z. The variance of y is 1 / step everywhere and does not
-    shrink.
+    As Bayesian linear regression, LMS keeps the prior covariance I of the weights, with noise = 1 / step - x'x: it is
+    KLMS with the kernel x'z. The variance of y is 1 / step everywhere and does not shrink.
 
-    Use it if only the cost matters, and as a baseline. It learns slowly if inputs are correlated or have different
+    Use it as a baseline, or if every microsecond counts. It learns slowly if inputs are correlated or have different
     scales; :class:`~onlinegp.LinearRLS` costs little more.
 
     Cost: O(d) per sample with d features
@@ -75,9 +74,8 @@ class NLMS(LinearRegressor):
 
         w <- w + step e x / (epsilon + x'x),   e = y - w'x
 
-    As Bayesian linear regression with step = 1 it assumes that the covariance of the weights stays that of the prior,
-    I, with noise = epsilon. The step implies the variance of y, (epsilon + x'x) / step, which does not shrink. Do not
-    read it as confidence.
+    As Bayesian linear regression with step = 1, NLMS keeps the prior covariance I of the weights, with noise = epsilon.
+    The variance of y is (epsilon + x'x) / step, which does not shrink. Do not use it as a measure of uncertainty.
 
     Use it instead of :class:`~onlinegp.LMS` if the power of the input changes. If inputs are correlated,
     :class:`~onlinegp.LinearRLS` learns faster.

@@ -22,11 +22,11 @@ class ProbLMS(LinearRegressor):
     replaced by the closest multiple v of I. O(d) per sample like LMS, with a step that is large at first. The variance
     of y is v x'x + noise: right on average over all directions of x, but not in each direction.
 
-    Use it instead of :class:`~onlinegp.LMS` if the noise is roughly known, for its step and its variance. Do not use it
-    if inputs are strongly correlated, because it has one variance for all directions.
+    Use it instead of :class:`~onlinegp.LMS` if the noise is roughly known: it chooses the step and has a variance. Do
+    not use it if inputs are strongly correlated, because it has one variance for all directions.
 
-    Differs from KAFBOX: with forgetting below one, the variance of the weights and the prediction of the next row fade
-    too; and the prior is a parameter.
+    Differs from KAFBOX: with forgetting below one, the variance of the weights and the prediction of the next row fade,
+    too. The prior is a parameter.
 
     Cost: O(d) per sample with d features
     Memory: O(d)

@@ -1,4 +1,4 @@
-"""Base class of the linear filters: the loop that predicts each row and then corrects the weights."""
+"""Base class of the linear filters, with the loop that predicts each row and then corrects the weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from onlinegp.predictions import Gaussian
 
 
 class FilterLearner(RowLearner):
-    """Weights w (m, p), where m counts the features and the intercept. A subclass adds their uncertainty."""
+    """Weights w (m, p), where m is the number of features and intercept. A subclass adds their uncertainty."""
 
     def __init__(self, features: int, outputs: int, *, intercept: bool) -> None:
         self.features, self.outputs, self.weights = features, outputs, features + intercept
         self.intercept = intercept
 
     @cached_property
-    def w(self) -> Array:  # created on first use, so that a file that merely claims many features allocates no memory
+    # Created on first use, so that a damaged file that claims many features does not allocate memory
+    def w(self) -> Array:
         return np.zeros((self.weights, self.outputs))
 
     @abstractmethod
@@ -37,7 +38,7 @@ class FilterLearner(RowLearner):
 
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
         mean, s = np.empty(Y.shape), np.empty(len(Y))
-        with np.errstate(all="ignore"):  # a breakdown shows in the predictions and is reported there
+        with np.errstate(all="ignore"):  # a diverged model is detected from its predictions
             for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
                 mean[i], s[i] = self.step(x, y)
                 self.seen += 1

@@ -1,4 +1,4 @@
-"""The distance between two rows for a given kernel, by which neighbors are chosen."""
+"""The distance between rows that determines which rows are nearest, for a given kernel."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onlinegp.kernels import Kernel, Periodic, Stationary
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import postfix
 
-FARTHEST = 1e150  # the largest coordinate: the square of anything larger overflows a double
+FARTHEST = 1e150  # coordinates are clipped here, because larger squares overflow
 
 
 @dataclass(frozen=True)
 class Circles:
-    """The warped inputs of a periodic kernel: radius_j (cos, sin)(frequency_j x_j).
+    """The circles on which a periodic kernel places inputs: radius_j (cos, sin)(frequency_j x_j).
 
     Attributes
     ----------
@@ -31,14 +31,14 @@ class Circles:
 class Distance:
     """Map rows to points such that the Euclidean distance of the points is the distance of the rows.
 
-    r2(x, z) is the sum of the scaled r2 of all parts of the kernel. For a stationary part it is sum_j (x_j - z_j)^2 /
-    length_scale_j^2; for a periodic part it is the squared distance of its points on circles. All stationary parts
-    together give one rate per input. A kernel without such parts has the plain Euclidean distance.
+    The squared distance r2(x, z) is a sum over the parts of the kernel. A stationary part adds sum_j (x_j - z_j)^2 /
+    length_scale_j^2; a periodic part adds the squared distance of its points on circles. All stationary parts together
+    give one rate per input. A kernel without such parts has the Euclidean distance.
 
     Attributes
     ----------
     rates : array, (d,), or (0,) if all parts are periodic
-    circles : one per periodic part
+    circles : one object per periodic part
     """
 
     rates: Array
@@ -48,7 +48,7 @@ class Distance:
     def of(cls, kernel: Kernel, features: int) -> Distance:
         """Return the distance of a kernel."""
         parts = postfix(kernel)
-        kernel(np.zeros((1, features)))  # refuses a kernel of another width
+        kernel(np.zeros((1, features)))  # raises an error if the kernel has another width
         circles = tuple(_circles(part, features) for part in parts if isinstance(part, Periodic))
         scales = [
             per_dimension(features, length_scale=part.length_scale) for part in parts if isinstance(part, Stationary)
@@ -76,7 +76,7 @@ def squared(U: Array, u: Array) -> Array:
 
 
 def _rates(scale: Array, features: int) -> Array:
-    """Return 1 / length_scale, (d,), limited so that its square does not overflow."""
+    """Return 1 / length_scale, (d,), clipped so that its square does not overflow."""
     with np.errstate(over="ignore", divide="ignore"):
         return np.minimum(np.broadcast_to(1.0 / scale, features), FARTHEST)
 

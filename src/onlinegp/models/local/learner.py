@@ -19,9 +19,9 @@ from onlinegp.models.local.distance import Distance, squared
 from onlinegp.predictions import Gaussian
 from onlinegp.state import Fields, Values, array, integer, points
 
-REDUNDANT = 1e-12  # a neighbor is redundant if less than this share of its variance is left
+REDUNDANT = 1e-12  # a neighbor is redundant if its pivot is a smaller share of its variance
 
-MOST_ROWS = 2**53  # the largest number of rows that a double can count exactly
+MOST_ROWS = 2**53  # larger counts are not exact in a double
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LocalPrior:
 
     @property
     def fade(self) -> float:
-        """The amount that one row of age adds to r2: k a^age = exp(-(r2 + fade age) / 2) for an RBF."""
+        """The amount that r2 grows per row of age: k a^age = exp(-(r2 + fade age) / 2) for an RBF."""
         return -float(np.log(self.forgetting))
 
 
@@ -98,7 +98,7 @@ class LocalLearner(RowLearner):
         self.seen += len(X)
 
     def _keep(self, rows: int) -> None:
-        """Keep the newest rows only."""
+        """Drop all but the newest rows."""
         self.X, self.Y, self.U = (values[max(len(values) - rows, 0) :] for values in (self.X, self.Y, self.U))
 
     def predict(self, X: Array) -> Gaussian:
@@ -112,7 +112,8 @@ class LocalLearner(RowLearner):
     def neighbors(self, x: Array) -> NDArray[np.int64]:
         """Return the indices of the stored rows nearest to x (1, d), the nearest first. Ties go to the newest.
 
-        The nearest rows have the smallest r2 + fade age: for an RBF, the largest covariance k(x, z) a^age.
+        The nearest rows have the smallest r2 + fade age. For an RBF these are the rows with the largest covariance k(x,
+        z) a^age.
         """
         r2 = squared(self.U, self._distance.places(x)[0])
         rank = r2 + self._ages() * self.prior.fade
@@ -126,9 +127,9 @@ class LocalLearner(RowLearner):
         return np.arange(self.size, 0, -1, dtype=np.float64)
 
     def _answer(self, x: Array, near: NDArray[np.int64], V: Array) -> tuple[Array, float]:
-        """Return w'V (q,) at x (1, d), for values V (m, q) of the rows `near`, and the variance of y; w = A^-1 k.
+        """Return k' A^-1 V (q,) at x (1, d), and the variance of y. A = K + noise I of the rows `near`, V: (m, q).
 
-        With A = K + noise I = L L', t = L^-1 k and Z = L^-1 V: w'V = t' Z, variance = k(x, x) - t' t + noise.
+        With A = L L', t = L^-1 k and Z = L^-1 V this is t' Z, and the variance is k(x, x) - t' t + noise.
         """
         ages = np.append(self._ages()[near], 0.0)
         K = self.prior.kernel(np.vstack([self.X[near], x]))
@@ -153,7 +154,7 @@ class LocalLearner(RowLearner):
 
 
 def whitened(A: Array, R: Array) -> Array:
-    """Return L^-1 R for A = L L' (m, m), column by column. A row of A with a negligible pivot is left out.
+    """Return L^-1 R for A = L L' (m, m), column by column. Rows of A with a negligible pivot are left out.
 
     Such a row is a linear combination of the rows before it, up to rounding.
     """

@@ -13,12 +13,12 @@ from onlinegp.models.recipe import parameters
 
 @parameters
 class LocalGP(NeighborsRegressor):
-    """GP on the nearest rows: stores the data, and predicts each x by the exact GP on the nearest rows.
+    """Gaussian process on the nearest rows: store all data, and predict y at x from the rows nearest to x.
 
-    O(n d + k^3) per prediction with n the stored rows and k the neighbors; learning is almost free. It equals the
-    exact GP as long as there are no more rows than neighbors. Use it for large data with few inputs, where no budget of
-    centers is enough. Its function has small jumps where the neighbors change. Do not use it if the data must not be
-    stored.
+    O(n d + k^3) per prediction with n the stored rows and k the neighbors; learning is almost free. While there are no
+    more rows than neighbors, this is the exact GP. Use it for large data with few inputs, where models with a budget of
+    centers are not accurate enough. Predictions jump slightly where the neighbors change. Do not use it if the data
+    must not be stored.
 
     Cost: O(n d + k^3) per prediction with n the stored rows and k the neighbors, O(n d) memory
     Memory: O(n d), grows, or O(N d) with store=N
@@ -45,11 +45,11 @@ class LocalGP(NeighborsRegressor):
     -----
     The nearest rows have the smallest r2 + n log(1 / lambda), where r2 is the kernel's scaled squared distance and n
     the age in rows. Ties go to the newer row. For an RBF these rows have the largest covariance; the rule is the same
-    for all kernels. In a sum or product, the r2 of all stationary parts are added; the r2 of a periodic part is
-    measured on its circles. Linear, polynomial and constant parts do not count. A kernel made only of these, or a
-    kernel of your own, has the plain Euclidean distance.
+    for all kernels. In a sum or product, the r2 of all stationary and periodic parts are added; linear, polynomial and
+    constant parts do not count. A kernel made only of the latter, or your own kernel, has the Euclidean distance (see
+    :mod:`onlinegp.models.local.distance`).
 
-    A redundant neighbor is left out, such as a duplicate when there is hardly any noise.
+    Redundant neighbors are left out, such as duplicates when there is hardly any noise.
 
     Examples
     --------

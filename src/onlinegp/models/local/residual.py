@@ -11,12 +11,12 @@ residual. The remaining error is a GP on r, and the nearest rows N contain most 
             alpha_B += delta,  r -= (K + noise I)[:, B] delta,   delta = (K_B + noise I)^-1 r_B
 
 An update is an exact step of block coordinate descent on 1/2 a'(K + noise I)a - y'a, so this objective never increases.
-The mean is exact for any alpha if N contains all rows, and for any N if r = 0. K is that of `learner`: it fades with
-forgetting.
+The mean is exact for any alpha if N contains all rows, and for any N if r = 0. With forgetting, K fades with age as in
+`learner`.
 
 If the store is full, the oldest row i is removed with its weight, r += K[:, i] alpha_i. Then the weights of the
-`refits` + 1 rows nearest to it are solved for, so that they take over its contribution. Otherwise weights that balanced
-each other would lose their counterpart, and the error would grow with every removed row.
+`refits` + 1 rows nearest to row i are solved for, so that these rows take over its contribution. Otherwise the error
+would grow with every removed row.
 
 A linear part, y = h'b + f(x) with h = [x, 1], is learned by least squares from the errors of the other part. Its
 coefficients are g = h - H_N'w, and the variance of these errors is var(x). It adds g'b to the mean, and the weights
@@ -41,9 +41,7 @@ from onlinegp.predictions import Gaussian
 from onlinegp.recipes.update import TINIEST
 from onlinegp.state import Fields, Values, array, learner, number
 
-NOTHING = (
-    1e-16  # residuals below this share of the new row's squared error count as zero: rounding would decide their order
-)
+NOTHING = 1e-16  # residuals with a smaller square, relative to the squared error of the new row, count as zero
 
 
 @dataclass(frozen=True)
@@ -67,20 +65,22 @@ class ResidualPrior(LocalPrior):
         return LocalPrior(self.kernel, self.noise, self.neighbors, self.store, self.forgetting)
 
     def line(self, features: int, outputs: int) -> LinearLearner:
-        """Return the linear part before any row. Its weights and the rows that it learns have variance one."""
+        """Return the linear part before the first row. Its weights have the prior variance one."""
         return LinearLearner(features, outputs, noise=1.0, prior=1.0, forgetting=self.forgetting, intercept=True)
 
 
 class Answer(NamedTuple):
-    """The prediction for a row x, before its variance is scaled by the power.
+    """The prediction for a row x, before the power scales its variance.
 
     Attributes
     ----------
-    near : the indices of its neighbors
-    alone, rest, local : (p,), k'alpha; the mean k'alpha + w'r_N; the mean of LocalGP, w'y_N; all without linear part
+    near : the indices of the neighbors
+    alone : (p,), k'alpha
+    rest : (p,), the mean k'alpha + w'r_N, without the linear part
+    local : (p,), the mean w'y_N of LocalGP, without the linear part
     variance : the variance of y without the linear part
     g : (d + 1,), the coefficients of the linear part
-    line, doubt : (p,), the mean g'b of the linear part; its variance
+    line, doubt : (p,), mean and variance of the linear part g'b
     """
 
     near: NDArray[np.int64]
@@ -118,7 +118,7 @@ class ResidualLearner(LocalLearner):
         return own, size
 
     def run_both(self, X: Array, Y: Array) -> tuple[Gaussian, Gaussian, Sizes]:
-        """Predict each row, then learn it. Return its own predictions, those of LocalGP, and the sizes."""
+        """Predict each row, then learn it. Return the predictions of ResidualGP and of LocalGP, and the sizes."""
         predicted, size = [], np.empty(len(X), dtype=np.int64)
         for i in range(len(X)):
             answer = self._ask(X[i : i + 1])
@@ -131,7 +131,7 @@ class ResidualLearner(LocalLearner):
         return self.predict_both(X)[0]
 
     def predict_both(self, X: Array) -> tuple[Gaussian, Gaussian]:
-        """Return its own predictions, and those of LocalGP from the same solve: w'y_N, with the same linear part."""
+        """Return the predictions of ResidualGP, and of LocalGP with the same linear part. Both share one solution."""
         return _gaussians([self._both(self._ask(X[i : i + 1])) for i in range(len(X))], self.outputs)
 
     # One row, x (1, d) and y (p,)
@@ -170,17 +170,17 @@ class ResidualLearner(LocalLearner):
             self._refit(self.neighbors(left)[: self.prior.refits + 1])
 
     def _worst(self, near: NDArray[np.int64], e: Array) -> NDArray[np.int64]:
-        """Return the neighbors with the largest residuals, except a row to be removed; e is the new row's error."""
+        """Return the neighbors with the largest residuals, except a row to be removed. e: the error of the new row."""
         if self.size == self.prior.store:
             near = near[near > 0]
         misfit = (self._unexplained(near) ** 2).sum(axis=1)
         misfit[misfit <= NOTHING * (e**2).sum()] = 0.0
         with np.errstate(over="ignore"):
-            rounded = misfit.astype(np.float32)  # so that duplicates are equal, and the nearer one is first
+            rounded = misfit.astype(np.float32)  # with equal residuals, the nearer row is first
         return near[np.argsort(-rounded, kind="stable")[: self.prior.refits]]
 
     def _unexplained(self, rows: NDArray[np.int64]) -> Array:
-        """Return the error of the weights and the linear part at these rows, r - H b."""
+        """Return r - H b at these rows, the error of weights and linear part together."""
         return self.residuals[rows] - self._line_at(self.X[rows])
 
     def _line_at(self, X: Array) -> Array:

@@ -17,20 +17,19 @@ from onlinegp.state import dump
 
 @parameters
 class ResidualGP(NeighborsRegressor):
-    """GP on current residuals: kernel weights over all rows, plus an exact GP on the residuals of the nearest rows.
+    """Gaussian process on residuals: kernel weights for all rows, and an exact GP on the nearest residuals.
 
         r = y - (K + noise I) alpha
         mean = k'alpha + w'r_N,   w = (K_N + noise I)^-1 k_N,   N the nearest rows
 
-    Learning a row solves for its weight, together with the weights of the `refits` neighbors that fit worst. This is an
-    exact step of block coordinate descent on the GP's objective, so it cannot diverge. O(n d + k^3) per row with n the
-    stored rows and k the neighbors. It is KLMS without neighbors, LocalGP without weights, and the exact GP if all rows
-    are neighbors.
+    Learning a row solves for its weight, together with the weights of the `refits` neighbors with the largest
+    residuals. This is an exact step of block coordinate descent on the objective of the GP, so it cannot diverge. O(n d
+    + k^3) per row with n the stored rows and k the neighbors. Without neighbors this is KLMS, without weights LocalGP,
+    and if all rows are neighbors the exact GP.
 
     Use it for smooth functions of several inputs with little noise, where the neighbors alone are not enough and the
-    exact GP is too slow. If the kernel does not fit the data, it follows the exact GP, and :class:`LocalGP` can be
-    better: mix both with :class:`Mixture`, which then runs both for the price of one. Do not use it if the data must
-    not be stored.
+    exact GP is too slow. If the kernel does not fit the data, :class:`LocalGP` can be better: mix both with
+    :class:`Mixture`, which computes both at the cost of one. Do not use it if the data must not be stored.
 
     Cost: O(n d + k^3) per sample with n the stored rows and k the neighbors, O(n d) memory
     Memory: O(n d), grows, or O(N d) with store=N
@@ -46,18 +45,18 @@ class ResidualGP(NeighborsRegressor):
     neighbors : int
         The number of rows whose residuals correct a prediction; zero for no correction.
     refits : int
-        The number of neighbors whose weights are solved for again with each new row. Each costs an additional
-        kernel row; 1 is a good value.
+        The number of neighbors with weights that each new row changes. Each costs an additional kernel row; 1 is a good
+        value.
     store : int, optional
-        The number of most recent rows to keep; all if None. When a row is removed, the rows nearest to it are refitted.
+        The number of most recent rows to keep; all if None. When a row is removed, the nearest rows are refitted.
     forgetting : float
         A factor lambda in (0, 1]; 1 forgets nothing. Rows that are n apart in time have the covariance k(x, z)
         lambda^(n / 2), as for :class:`LocalGP`. The learned power and the linear part forget by the same factor.
     power : {"learned", "fixed"}
-        Whether to learn the scale of the variance from the errors. The variance given the neighbors is never below
-        that of the exact GP, and often well above.
+        Whether to learn the scale of the variance from the errors. Without this, the variance is never below the
+        variance of the exact GP, and often much larger.
     linear : bool
-        Whether to learn a linear function of the inputs too, by least squares over all rows. Its weights have the
+        Whether to add a linear function of the inputs, learned by least squares over all rows. Its weights have the
         prior variance one: standardize the data with :class:`~onlinegp.Scaled`.
     engine : {"auto", "native", "python"}
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
@@ -94,7 +93,7 @@ class ResidualGP(NeighborsRegressor):
     facts: ClassVar[Facts] = Facts(bounded=False, bounded_by="store")
     readable: ClassVar[type[LocalLearner]] = ResidualLearner
     fewest_neighbors: ClassVar[int] = 0
-    neighbors_remedy: ClassVar[str] = "64 is a good start, and 0 makes it KLMS."
+    neighbors_remedy: ClassVar[str] = "64 is a good start; 0 is KLMS."
 
     @property
     def alpha_(self) -> Array:
@@ -103,7 +102,7 @@ class ResidualGP(NeighborsRegressor):
 
     @property
     def residuals_(self) -> Array:
-        """The residuals of the weights at the stored rows, y - (K + noise I) alpha, (n,) or (n, outputs)."""
+        """The residuals y - (K + noise I) alpha at the stored rows, (n,) or (n, outputs)."""
         return self._of_rows("r")
 
     def _of_rows(self, name: str) -> Any:

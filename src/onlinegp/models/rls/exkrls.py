@@ -17,28 +17,28 @@ LEAST_TRANSITION = 1e-100
 
 @parameters
 class EXKRLS(RecipeRegressor):
-    """Extended KRLS: the Kalman filter of a function that fades and drifts from one sample to the next.
+    """Extended KRLS: a Kalman filter for a function that fades and drifts with each sample.
 
         f <- transition f + d,    d ~ GP(0, drift noise k),    y = f(x) + e,    e ~ N(0, noise)
 
     With every new sample, the noise of past samples grows by the factor 1 / forgetting. O(M^2) per sample with M the
     budget, O(M^2) memory; about 9 us with 100 centers, and 120 us with 500.
 
-    The variance is that of this model. If transition^2 exceeds forgetting, the influence of the prior vanishes with
-    time, so the variance far from all data grows, to at most 1e4 times the prior's. With the default values it
-    grows by drift noise per sample. If transition^2 is below forgetting, it converges to drift noise / (forgetting -
-    transition^2) times k(x, x).
+    Far from all data, the variance depends on the parameters. If transition^2 exceeds forgetting, it grows to at most
+    1e4 times the prior variance. With the default values it grows by drift noise per sample. If transition^2 is below
+    forgetting, it converges to drift noise / (forgetting - transition^2) times k(x, x).
 
-    Use it if the function drifts and you roughly know the drift as a share of the noise. Otherwise, or for intervals
-    far from the data, use :class:`~onlinegp.KRLST`, which has one number to set and returns to the prior there.
+    Use it if the function drifts and you roughly know the ratio of drift to noise. Otherwise, or for intervals far from
+    the data, use :class:`~onlinegp.KRLST`, which has one parameter for drift and returns to the prior far from the
+    data.
 
-    Differs from KAFBOX: KAFBOX keeps inverses and differences of them, which lose all their digits on a smooth stream.
-    This class whitens the posterior, like :class:`~onlinegp.KRLST`, and runs indefinitely. KAFBOX stops learning when
-    its budget is full. This class removes the center that matters least, and does not admit a sample that differs from
-    the span of the centers by less than a thousandth of the noise. KAFBOX's first step divides drift by forgetting
-    where the model multiplies, a relative difference of about drift noise. KAFBOX's lambda is noise / forgetting. Its
-    default values are for a channel that fades, transition=0.999 and forgetting=0.995. They lose a constant function;
-    on the Mackey-Glass series this happens after a few thousand samples.
+    Differs from KAFBOX: KAFBOX stores inverses and subtracts them, which loses all digits on a smooth stream. This
+    class uses whitened coordinates, like :class:`~onlinegp.KRLST`, and stays accurate. KAFBOX stops learning when its
+    budget is full. This class removes the center that matters least, and does not add a center for a sample that
+    differs from the span of the centers by less than a thousandth of the noise. In its first step, KAFBOX divides drift
+    by forgetting where the model multiplies, a relative difference of about drift noise. KAFBOX's lambda is noise /
+    forgetting. Its default values, transition=0.999 and forgetting=0.995, are for a fading channel. With them, a
+    constant function fades to zero, on the Mackey-Glass series after a few thousand samples.
 
     Cost: O(M^2) per sample with M the budget, O(M^2) memory
     Memory: O(M^2) with M the budget
@@ -54,11 +54,12 @@ class EXKRLS(RecipeRegressor):
     budget : int
         The largest number of centers M.
     transition : float
-        In (0, 1], the factor of f from one sample to the next.
+        The factor in (0, 1] by which f is multiplied with each sample.
     drift : float
-        The variance of the change of f per sample, over noise k(x, x); zero for none.
+        The variance of the change of f per sample, divided by noise k(x, x); zero for no drift.
     forgetting : float
-        In (0, 1], the weight of a past sample's squared error, per sample of its age; one for none.
+        The factor in (0, 1] by which the squared errors of past samples are multiplied with each sample; 1 forgets
+        nothing.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
@@ -95,7 +96,7 @@ class EXKRLS(RecipeRegressor):
                 non_negative("Use 0.0 for a function that does not drift.", drift=self.drift),
                 fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
             ),
-            pruning=LeastError(count("OnlineGP has budget=None to grow freely.", budget=self.budget)),
+            pruning=LeastError(count("OnlineGP(budget=None) has no limit.", budget=self.budget)),
         )
 
     def _transition(self) -> float:
@@ -103,6 +104,6 @@ class EXKRLS(RecipeRegressor):
         if factor < LEAST_TRANSITION:
             raise ValueError(
                 f"transition must be at least {LEAST_TRANSITION:g}, got {self.transition!r}: its square would be "
-                f"rounded to zero. Use a larger value; a function that fades so fast cannot be learned."
+                f"rounded to zero. Use a larger value: a function that fades so fast cannot be learned."
             )
         return factor

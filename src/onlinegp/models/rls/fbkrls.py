@@ -14,10 +14,9 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class FBKRLS(RecipeRegressor):
-    """Fixed-budget KRLS: exact GP regression on the `budget` samples that are hardest to predict from the others.
+    """Fixed-budget KRLS: exact GP regression on a set of `budget` samples that are hard to predict from each other.
 
-    Removed samples are forgotten. The variance is exact for the samples that are kept, so it is larger than with all
-    the data.
+    Removed samples are forgotten. The variance is exact for the kept samples, so it is larger than with all data.
 
     Cost: O(M^2) per sample with M the budget, O(M^2) memory
     Memory: O(M^2) with M the budget

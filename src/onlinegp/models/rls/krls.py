@@ -16,15 +16,15 @@ from onlinegp.recipes.update import Recipe
 class KRLS(RecipeRegressor):
     """Kernel recursive least squares with approximate linear dependence.
 
-    Least squares over all samples, in the span of the centers. A sample becomes a center if the existing centers
-    express less than 1 - threshold of k(x, x). KRLS does not regularize and does not forget: for noisy data use KRLST,
-    or OnlineGP if there are few rows.
+    This is least squares over all samples, with functions in the span of the centers. A sample becomes a center if the
+    existing centers explain less than 1 - threshold of k(x, x). KRLS does not regularize and does not forget: for noisy
+    data use KRLST, or OnlineGP if there are few rows.
 
-    As an online GP it has a flat prior at the centers. Its noise is learned from the innovations and scales the
+    As an online GP, KRLS has a flat prior at the centers. The noise is learned from the innovations and multiplies the
     variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).
 
     Differs from KAFBOX: the threshold is relative to k(x, x), so that the centers do not depend on the variance of the
-    kernel. With a Gaussian kernel of variance 1 it is the same number.
+    kernel. For a Gaussian kernel of variance 1 both thresholds are equal.
 
     Cost: O(m^2) per sample; m is bounded by the threshold on a bounded input domain
     Memory: O(m^2), bounded by the threshold on a bounded input domain

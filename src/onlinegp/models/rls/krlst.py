@@ -13,19 +13,19 @@ from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, Uncertain
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
-JITTER = 1e-12  # added to the diagonal of K, as a share of k(x, x)
+JITTER = 1e-12  # added to the diagonal of K, relative to k(x, x)
 
 
 @parameters
 class KRLST(RecipeRegressor):
     """KRLS tracker: online GP regression with a budget and forgetting, for functions that change.
 
-    The variance is that of a Gaussian process: it shrinks near data and returns to the prior as the data age. KRLST is
-    the best tracker of this library; use the KLMS family if M^2 is too expensive.
+    The variance is that of a Gaussian process: it shrinks near data and returns to the prior as the data age. KRLST
+    follows changes best of all models here. Use the KLMS family if O(M^2) is too expensive.
 
-    Differs from KAFBOX: KAFBOX learns a signal power, which multiplies all variances and is never forgotten. Here the
-    kernel sets it. ``power="learned"`` learns it, and forgets it like everything else. KAFBOX's jitter of 1e-6 limits
-    its accuracy.
+    Differs from KAFBOX: KAFBOX learns a signal power, which multiplies all variances, and never forgets it. Here the
+    variance of the kernel is the signal power. ``power="learned"`` learns and forgets the signal power. KAFBOX's jitter
+    of 1e-6 limits its accuracy.
 
     Cost: O(M^2) per sample with M the budget, O(M^2) memory
     Memory: O(M^2) with M the budget
@@ -40,17 +40,18 @@ class KRLST(RecipeRegressor):
         The variance of the noise in y. Samples that differ from the span of the centers by less than a thousandth of
         the noise do not become centers.
     budget : int
-        The largest number of centers M; the center that matters least to the mean is removed.
+        The largest number of centers M. Beyond it, the center that matters least to the mean is removed.
     forgetting : float or Forgetting
-        A factor lambda in (0, 1]; 1 forgets nothing. A number means back to the prior, Sigma <- lambda Sigma + (1 -
-        lambda) K and mu <- sqrt(lambda) mu; ``UncertaintyInjection(factor)`` means Sigma <- Sigma / lambda.
+        A factor lambda in (0, 1]; 1 forgets nothing. A number moves the posterior back to the prior, Sigma <- lambda
+        Sigma + (1 - lambda) K and mu <- sqrt(lambda) mu. ``UncertaintyInjection(factor)`` increases it, Sigma <- Sigma
+        / lambda.
     power : {"fixed", "learned"}
         Whether the signal power, a factor of all variances, comes from the kernel or is learned from the innovations.
     dictionary : Dictionary, optional
         Which samples may become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None. Other
         samples are projected onto the centers.
     jitter : float
-        Added to the diagonal of K, as a share of k(x, x); the default protects only the last digits.
+        Added to the diagonal of K, relative to k(x, x). The default is just above rounding errors.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
@@ -85,7 +86,7 @@ class KRLST(RecipeRegressor):
             Posterior(positive(noise=self.noise), positive(jitter=self.jitter)),
             dictionary=chosen_dictionary(self.dictionary),
             forgetting=self._forgetting(),
-            pruning=LeastError(count("OnlineGP has budget=None to grow freely.", budget=self.budget)),
+            pruning=LeastError(count("OnlineGP(budget=None) has no limit.", budget=self.budget)),
             learn_power=choice(("fixed", "learned"), power=self.power) == "learned",
         )
 

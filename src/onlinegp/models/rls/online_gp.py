@@ -21,8 +21,8 @@ class OnlineGP(RecipeRegressor):
 
     Without a budget it is exact: after every sample, mean and variance are those of batch GP regression on all the
     data so far (paper, eq. 2), at O(m^2) per sample and O(m^2) memory, where m is the number of samples.
-    With a budget, the dictionary keeps the centers that matter most to the mean. The posterior of these centers keeps
-    what was learned from all samples; this is KRLST without forgetting.
+    With a budget, the dictionary keeps the centers that matter most to the mean. Their posterior contains what was
+    learned from all samples; this is KRLST without forgetting.
 
     Cost: O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M
     Memory: O(m^2), grows, or O(M^2) with a budget of M
@@ -67,7 +67,7 @@ class OnlineGP(RecipeRegressor):
         noise = positive(noise=self.noise)
         if self.budget is None:
             return Recipe(self._kernel(), Exact(noise))
-        unbounded = "Use budget=None for a dictionary that may grow without bound."
+        unbounded = "Use budget=None for an unlimited number of centers."
         return Recipe(
             self._kernel(),
             Posterior(noise, JITTER),
