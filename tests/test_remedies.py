@@ -103,7 +103,7 @@ def test_inspecting_the_folder_of_a_checkpoint(tmp_path, capsys):
     assert main(["inspect", str(folder)]) == 0
     assert "rows done: 30" in capsys.readouterr().out
     assert main(["inspect", str(tmp_path)]) == 4
-    assert "is a folder without a checkpoint (checkpoint.ogp). Name a model file" in capsys.readouterr().err
+    assert "is a folder without a checkpoint (checkpoint.ogp). Pass a model file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "tune"])
@@ -111,7 +111,7 @@ def test_the_help_names_the_defaults_that_are_taken(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help-all" if command == "run" else "--help"])
     told = re.sub(r"\s+", " ", capsys.readouterr().out)
-    own = "with --tune 0 the model's own default: {} for krlst)"
+    own = "with --tune 0 the default of the model: {} for krlst)"
     assert f"noise on the target (tuned; {own.format(ogp.KRLST().noise)}" in told
     assert f"largest number of centers ({BUDGET}; {own.format(ogp.KRLST().budget)}" in told
 

@@ -1,8 +1,8 @@
 """onlinegp: online regression with honest uncertainty.
 
 Models learn one row at a time and predict a distribution. They range from kernel least mean squares filters to online
-Gaussian processes, and all of them are online Gaussian processes with different assumptions about the posterior
-covariance. Start with `Auto`, or with `KRLST` and `run`.
+Gaussian processes; both are Gaussian processes with different assumptions about the posterior covariance. Start with
+`Auto`, or with `KRLST` and `run`.
 """
 
 from importlib import import_module
@@ -83,7 +83,7 @@ __all__ = [
     "TemporalGP",
     "Tuned",
 ]
-LATER = {  # what is imported when it is first used, and the module that has it
+LATER = {  # names that are imported on first use, and their modules
     "Auto": "auto",
     "compare": "comparing",
     "Detector": "models.alarms.detector",
@@ -93,7 +93,7 @@ LATER = {  # what is imported when it is first used, and the module that has it
     "GPRegression": "batch.gp",
     "Tuned": "auto",
 }
-ELSEWHERE = {  # what is public, but not at the front door
+ELSEWHERE = {  # public names in other modules
     "comparing": ("Blocks", "Comparison", "Permutations"),
     "kafbox": tuple(kafbox.__all__),
     "parallel": ("fit_parallel",),
@@ -104,7 +104,7 @@ ELSEWHERE = {  # what is public, but not at the front door
 
 
 def __getattr__(name: str) -> Any:
-    """Import a part of the library when it is first used; say where other names are."""
+    """Import a part of the library on first use. For other names, the error says where they are."""
     if name in ("auto", "batch", "comparing", "datasets", "fleet", "metrics", "parallel", "plots"):
         return import_module(f"onlinegp.{name}")
     if name in LATER:

@@ -1,4 +1,4 @@
-"""`python -m onlinegp` is the command `onlinegp`."""
+"""Run the command line: `python -m onlinegp` is the same as `onlinegp`."""
 
 from onlinegp.cli import main
 

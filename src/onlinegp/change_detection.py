@@ -1,4 +1,4 @@
-"""Detect biased predictions and wrong spreads, which only show over many rows, by cumulative sums."""
+"""Detect biased predictions and wrong spreads over many rows, by cumulative sums."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import log
 
 SHIFT = 1.0  # the bias to detect, in standard deviations
 RATIO = 1.5  # the ratio of actual to predicted spread to detect, or its inverse
-MAX_Z = 3.0  # |z| is limited to this, so that a single outlier is not a change
+MAX_Z = 3.0  # |z| is clipped here, so that a single outlier is not a change
 
-# Each tests z ~ N(0, 1) against z ~ N(+-SHIFT, 1) or N(0, RATIO^(+-2)).
+# Each test compares z ~ N(0, 1) with z ~ N(+-SHIFT, 1) or N(0, RATIO^(+-2))
 KINDS = ("above", "below", "wide", "narrow")
 
 
@@ -21,8 +21,8 @@ class Cusum:
         S <- max(0, S + log p1(z) / p0(z)),    alarm if S >= log(4 / rate), then S <- 0
 
     p0 is N(0, 1). There are four p1: z is above or below 0 on average, or its spread is wide or narrow. By Lorden's
-    inequality each sum raises at most one false alarm in 4 / rate rows on average, so the four together at most one in
-    1 / rate rows. A z beyond 3 counts as 3. The bound still holds, because this only reduces the evidence.
+    inequality each sum raises on average at most one false alarm in 4 / rate rows, so all four sums at most one in 1 /
+    rate rows. |z| is clipped at 3; the bound still holds, because this only reduces the evidence.
 
     E. S. Page, "Continuous inspection schemes", Biometrika, 1954; G. Lorden, "Procedures for reacting to a change in
     distribution", Annals of Mathematical Statistics, 1971.
@@ -42,7 +42,7 @@ class Cusum:
         self.sums = [0.0] * len(KINDS)
 
     def add(self, z: Iterable[float]) -> list[tuple[int, str]]:
-        """Add rows and return the alarms: the row and the kind of change. Rows with z = NaN are skipped.
+        """Add rows. Return the alarms: the row and the kind of change. Rows with z = NaN are skipped.
 
         Rows are added one by one, so that blocks of any size give the same bits.
         """

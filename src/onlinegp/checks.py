@@ -1,7 +1,7 @@
 """Check arguments. Each function returns the checked value, or raises an error that says how to correct it.
 
-An error names the argument, the value, the rule and the remedy. Scalars are passed by keyword, so that the
-message uses the caller's name for the argument::
+An error names the argument, the value, the rule and the remedy. Scalars are passed by keyword, so that the message
+contains the name of the argument::
 
     step = positive(step=0.5)
 """
@@ -34,7 +34,7 @@ def _only(arguments: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _checked(argument: dict[str, Any], good: Callable[[float], bool], rule: str, remedy: str) -> float:
-    """Return a number for which `good` holds, or raise an error with the rule and the remedy."""
+    """Return a number if `good` is true for it. Otherwise raise an error with the rule and the remedy."""
     name, value = _only(argument)
     number = _number(name, value)
     if not good(number):
@@ -49,7 +49,7 @@ def positive(remedy: str = "", **argument: Any) -> float:
 
 def non_negative(remedy: str = "", **argument: Any) -> float:
     """Return the keyword argument as a float if it is finite and at least zero."""
-    return _checked(argument, lambda number: 0.0 <= number < inf, "zero or more, and finite", remedy)
+    return _checked(argument, lambda number: 0.0 <= number < inf, "at least zero, and finite", remedy)
 
 
 def finite(remedy: str = "", **argument: Any) -> float:
@@ -94,7 +94,7 @@ def choice(options: tuple[str, ...], **argument: Any) -> str:
     return value
 
 
-LARGEST = 1e150  # the square of anything larger overflows a double
+LARGEST = 1e150  # larger squares would overflow a double
 
 
 def check_X(X: ArrayLike, *, width: int | None = None, owner: str = "the model", name: str = "X") -> Array:
@@ -137,7 +137,7 @@ def no_features(y: Any) -> Array:
 
 
 def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array:
-    """Return one input as a (d,) array of finite float64; a number counts as one feature."""
+    """Return one input as a (d,) array of finite float64. A number is one feature."""
     array = _as_floats(x, name)
     if array.ndim == 0:
         array = array.reshape(1)
@@ -179,13 +179,13 @@ def _as_floats(values: ArrayLike, name: str) -> Array:
         )
     if array.dtype.kind not in "fiub":
         array = _numbers_from(array, name)
-    with np.errstate(over="ignore"):  # a long double may overflow to infinity, which is refused later
+    with np.errstate(over="ignore"):  # a long double may overflow to infinity, which raises an error later
         floats = np.asarray(array, dtype=np.float64)
     return np.ascontiguousarray(floats) if floats.ndim else floats  # ascontiguousarray would turn () into (1,)
 
 
 def _refuse_masked(values: Any, name: str) -> None:
-    """Refuse masked values in an array or in a list of arrays: NumPy would use the values under the mask."""
+    """Raise an error for masked values in arrays, because NumPy would use the values under the mask."""
     if isinstance(values, (list, tuple)):
         for i, row in enumerate(values):
             if isinstance(row, np.ma.MaskedArray):
@@ -200,11 +200,11 @@ def _refuse_masked(values: Any, name: str) -> None:
 
 
 def _numbers_from(array: NDArray[Any], name: str) -> Array:
-    """Convert objects that hold numbers. Raise an error that shows the value for text and anything else."""
+    """Convert an array of objects to numbers. Raise an error for text and other values."""
     for value in array.ravel().tolist():
         if isinstance(value, (str, bytes)):
-            raise ValueError(f"{name} must hold numbers, got the text {value!r}. Convert it, or leave that column out.")
-        if not isinstance(value, (numbers.Real, np.bool_)):  # the words are those that scikit-learn looks for
+            raise ValueError(f"{name} must hold numbers, got the text {value!r}. Convert it, or leave this column out.")
+        if not isinstance(value, (numbers.Real, np.bool_)):  # scikit-learn expects these words
             raise TypeError(
                 f"{name} must hold numbers, got {value!r} ({type(value).__name__}): an argument must be free of strings"
                 f" and of other values that are not numbers. Convert it, or leave that column out."
@@ -223,7 +223,7 @@ def _numbers_from(array: NDArray[Any], name: str) -> Array:
 
 def _refuse_non_finite(array: Array, name: str) -> Array:
     low, high = np.minimum.reduce(array, None, initial=0.0), np.maximum.reduce(array, None, initial=0.0)
-    if not (low > -LARGEST and high < LARGEST):  # NaN fails the comparisons too
+    if not (low > -LARGEST and high < LARGEST):  # also true for NaN
         where = tuple(int(i) for i in np.argwhere(~(np.abs(array) < LARGEST))[0])
         value = array[where]
         what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else "a value beyond 1e150"

@@ -1,4 +1,4 @@
-"""Run a model along a stream: predict each row, then learn it. This scores a model on data it has not seen."""
+"""Run a model over a stream: predict each row, then learn it, to score the model on unseen data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
 from onlinegp.trace import LEVEL, Trace
 
-FIRST_ROWS = 100  # the rows that an unfitted step of a pipeline is fitted on
-SETTLED = 200  # the rows after which intervals should hold, and as many are judged
-FAR_OFF = 0.85  # of 95% intervals: three times as many targets are outside as should be
+FIRST_ROWS = 100  # number of rows for fitting an unfitted step of a pipeline
+SETTLED = 200  # intervals are checked after this number of rows, on at least the same number
+FAR_OFF = 0.85  # warn about 95% intervals with less coverage
 
 
 def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
@@ -24,13 +24,13 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     Parameters
     ----------
     model : estimator, or scikit-learn pipeline whose last step is one
-        It continues from its current state and learns all rows. Steps of a pipeline that are not fitted yet are fitted
-        on the first 100 rows of X.
+        The model continues from its current state and learns all rows. Unfitted steps of a pipeline are fitted on the
+        first 100 rows of X.
     X : array-like or data frame of shape (n, d), or list of n dicts
     y : array-like, series or data frame of shape (n,) or (n, outputs)
     delay : int
-        For targets that come late: row i is learned just before row i + delay is predicted, as in River's progressive
-        validation. 0 and 1 mean that each target is known before the next row. At the end all rows are learned.
+        For late targets: row i is learned just before row i + delay is predicted, as in River's progressive validation.
+        0 and 1 mean that each target is known before the next row. At the end all rows are learned.
     progress : bool, optional
         Whether to show a progress bar. None shows it on a terminal or in a notebook if the run takes longer
         than a second.
@@ -42,7 +42,7 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     Warns
     -----
     UserWarning
-        If the 95% intervals of a model with a noise parameter hold less than 85% of the targets after 200 rows.
+        If the 95% intervals of a model with a noise parameter contain less than 85% of the targets after 200 rows.
     """
     if isinstance(model, OnlineRegressor):
         return _with_fair_warning(model, model.run(X, y, delay=delay, progress=progress))
@@ -61,7 +61,7 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
 
 
 def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
-    """Return the trace, after a warning if its intervals are far too narrow because the noise does not fit."""
+    """Return the trace. Warn if its intervals are far too narrow because the noise does not fit."""
     inside = innermost(model)
     if model.tunes_itself or not hasattr(inside, "noise") or np.sum(trace.scored[SETTLED:]) < SETTLED:
         return trace

@@ -1,6 +1,4 @@
-"""Read rows with names: data frames (pandas, Polars, Arrow and others that narwhals supports), dicts, named tuples.
-
-Also build frames of the same kind.
+"""Read rows with names (data frames supported by narwhals, dicts, named tuples), and build frames.
 
 Narwhals is imported only when an argument looks like a frame or a series.
 """
@@ -27,7 +25,7 @@ class Origin:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X has named columns. This looks at the type only, so it is cheap and imports nothing."""
+    """Return whether X has named columns. This checks only the type, so it is fast and imports nothing."""
     return hasattr(type(X), "columns") or hasattr(type(X), "column_names")
 
 
@@ -36,13 +34,13 @@ def is_series(y: Any) -> bool:
 
 
 def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the model") -> tuple[Any, Array | None]:
-    """Return the values of rows with names, (n, d), and the names. Return anything else unchanged, with None.
+    """Return the values of rows with names, (n, d), and the names. Return other objects unchanged, with None.
 
     Parameters
     ----------
     X : frame, list of dicts or named tuples, or array-like
     expected : sequence of str, optional
-        The columns that the model was trained with. They are selected by name, in any order.
+        The columns of the training data, which are selected by name.
     owner : str
         The name of the model, for error messages.
 
@@ -56,7 +54,7 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
     if isinstance(X, Mapping) and not hasattr(X, "toarray"):  # a sparse matrix may be a dict, too
         raise TypeError(
             "X must have rows, got a dict. If it is one row, pass [X], or use predict_one and learn_one. "
-            "If it holds columns, pass a data frame."
+            "If it contains columns, pass a data frame."
         )
     if not is_frame(X):
         return X, None
@@ -70,14 +68,14 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
 
 
 def named(x: Any) -> Mapping[str, Any] | None:
-    """Return one row with names, as a mapping: a mapping, a named tuple, or a pandas Series whose labels are text.
+    """Return a row with names as a mapping, given a mapping, a named tuple, or a pandas Series with text labels.
 
-    Return None for anything else.
+    Return None for other objects.
     """
     if isinstance(x, Mapping):
         return x
     if isinstance(x, tuple):
-        as_dict = getattr(x, "_asdict", None)  # of a named tuple
+        as_dict = getattr(x, "_asdict", None)  # a method of named tuples
         return None if as_dict is None else as_dict()
     labels = x.index.tolist() if is_series(x) and hasattr(x, "index") else ()
     texts = all(isinstance(label, str) for label in labels) and len(set(labels)) == len(labels)
@@ -90,7 +88,7 @@ def is_records(X: Any) -> bool:
 
 
 class Records:
-    """Rows with names, read by column as narwhals' frames are, with values of any kind."""
+    """Rows with names that are read by column, like frames of narwhals, with values of any kind."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows, self.columns = rows, list(dict.fromkeys(name for row in rows for name in row))
@@ -104,7 +102,7 @@ class Records:
 
 @dataclass(frozen=True)
 class RecordColumn:
-    """One column of rows with names; a name that a row lacks is a missing value."""
+    """A column of rows with names. If a row lacks the name, the value is missing."""
 
     values: list[Any]
 
@@ -113,14 +111,14 @@ class RecordColumn:
 
 
 def in_order(row: Mapping[str, Any], names: Sequence[str], owner: str = "the model", what: str = "x") -> list[Any]:
-    """Return the values of one row in the order of the names, which must be its names, in any order."""
+    """Return the values of a row in the order of `names`. Raise an error if the row has other names."""
     if len(row) != len(names) or not all(name in row for name in names):
         _same_columns(list(names), list(row), owner, what)
     return [row[name] for name in names]
 
 
 def _records(X: Any, expected: Sequence[str] | None, owner: str) -> tuple[Array, Array]:
-    """Return the values and names of a list of rows with names, of which the first sets the order."""
+    """Return the values and names of a list of rows with names. The first row determines the order."""
     rows = [named(x) for x in X]
     names = list(rows[0] or ()) if expected is None else list(expected)
     if odd := [name for name in names if not isinstance(name, str)]:
@@ -129,7 +127,7 @@ def _records(X: Any, expected: Sequence[str] | None, owner: str) -> tuple[Array,
     for i, row in enumerate(rows):
         what = "x" if len(rows) == 1 else f"row {i} of X"
         if row is None:
-            raise TypeError(f"{what} must have names, as the rows before it, got {X[i]!r}. Pass dicts only, or none.")
+            raise TypeError(f"{what} must have names like the rows before, got {X[i]!r}. Pass only dicts, or no dicts.")
         table.append(in_order(row, names, owner if expected is not None else "the first row", what))
     columns = [
         finite([_number(row[j], f"feature {name!r}") for row in table], f"feature {name!r}")
@@ -139,12 +137,12 @@ def _records(X: Any, expected: Sequence[str] | None, owner: str) -> tuple[Array,
 
 
 def narwhal(X: Any) -> Any:
-    """Return a frame of any kind as narwhals' frame."""
+    """Convert a frame of any kind to a frame of narwhals."""
     return _narwhals().from_native(_eager(X), eager_only=True)
 
 
 def target(y: Any) -> Any:
-    """Return a series as (n,), a frame or dicts of outputs as (n, p), and anything else unchanged."""
+    """Return a series as (n,), a frame or dicts of outputs as (n, p), and other objects unchanged."""
     if is_frame(y) or is_records(y):
         return read(y)[0]
     if is_series(y) and not isinstance(y, np.generic):
@@ -153,7 +151,7 @@ def target(y: Any) -> Any:
 
 
 def floats(series: Any, name: str) -> Array:
-    """Return a column as finite float64, or raise an error that names the column and the value."""
+    """Return a column as finite float64. Raise an error with the name of the column and the invalid value."""
     nw = _narwhals()
     if series.dtype == nw.Object:
         values = np.array([_number(value, name) for value in series.to_list()], dtype=np.float64)
@@ -167,20 +165,20 @@ def floats(series: Any, name: str) -> Array:
 
 
 def finite(numbers: Any, name: str) -> Array:
-    """Return the numbers of a column as float64, or raise an error that says which one is not finite."""
+    """Return the numbers of a column as float64. Raise an error with the row of a number that is not finite."""
     values = np.asarray(numbers, dtype=np.float64)
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         what = "infinity" if np.isinf(values[row]) else "NaN or nothing"
         raise ValueError(
             f"{name} contains {what} at row {row} (counted from 0). Every value must be finite (no NaN, no inf); "
-            f"drop or impute that row."
+            f"drop or impute this row."
         )
     return values
 
 
 def origin(X: Any) -> Origin | None:
-    """Return the origin of X if it is a frame, else None."""
+    """Return the origin of a frame. Return None if X is not a frame."""
     if not is_frame(X):
         return None
     kind = str(_narwhals().from_native(X, eager_only=True).implementation.value)
@@ -188,7 +186,7 @@ def origin(X: Any) -> Origin | None:
 
 
 def build(columns: dict[str, Any], where: Origin) -> Any:
-    """Build a frame of the same kind, and with the same index, as the original frame."""
+    """Build a frame of the same kind and with the same index as the original frame."""
     if where.kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {where.kind!r}.")
     frame = _narwhals().from_dict(columns, backend=where.kind).to_native()
@@ -198,7 +196,7 @@ def build(columns: dict[str, Any], where: Origin) -> Any:
 
 
 def _number(value: Any, name: str) -> float:
-    """Return a value as a float, NaN if it is missing; refuse text, dates and other values that are not numbers."""
+    """Return a value as a float, NaN if missing. Raise an error for text, dates and other values."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return np.nan
     try:
@@ -213,11 +211,11 @@ def _number(value: Any, name: str) -> float:
 
 
 def _names(columns: Sequence[Any]) -> Array | None:
-    """Return the names if all of them are text, None if none is: scikit-learn's rule."""
+    """Return the names if all are text, and None if no name is text (the rule of scikit-learn)."""
     text = [isinstance(name, str) for name in columns]
     if any(text) and not all(text):
         odd = columns[text.index(False)]
-        raise TypeError(f"the column names of X must all be strings, or none of them, got {odd!r}. Rename it.")
+        raise TypeError(f"either all column names of X must be strings, or none, got {odd!r}. Rename it.")
     return np.asarray(columns, dtype=object) if columns and all(text) else None
 
 
@@ -228,7 +226,7 @@ def _same_columns(expected: list[str], names: list[str], owner: str, what: str =
         faults = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
         faults += [f"also has {', '.join(map(repr, unknown))}, unseen in training"] if unknown else []
         kind = "columns" if what == "X" else "names"
-        source = owner if owner == "the first row" else f"those that {owner} was trained with"
+        source = owner if owner == "the first row" else f"the training data of {owner}"
         index = " Use itertuples(index=False) for the rows of a frame." if unknown == ["Index"] else ""
         raise ValueError(
             f"the {kind} of {what} should match {source}: {what} {' and '.join(faults)}. "

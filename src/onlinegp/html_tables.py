@@ -1,4 +1,4 @@
-"""Small tables for notebooks."""
+"""Small HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows of cells as an HTML table; text is escaped."""
+    """Return rows of cells as an HTML table with escaped text."""
     lines = [_row(titles, "th"), *(_row(row, "td") for row in rows)]
     return f"<table>{''.join(lines)}</table>"
 

@@ -1,4 +1,4 @@
-"""Every algorithm of KAFBOX, the Kernel Adaptive Filtering Toolbox, under its class here and under its name there.
+"""All algorithms of KAFBOX, the Kernel Adaptive Filtering Toolbox, by class name and by KAFBOX's name.
 
 ::
 
@@ -43,7 +43,7 @@ from onlinegp.models import (
     ProbLMS,
 )
 
-NAMES: dict[str, type[OnlineRegressor]] = {  # KAFBOX's names, and the classes here
+NAMES: dict[str, type[OnlineRegressor]] = {  # KAFBOX's names and our classes
     "exkrls": EXKRLS,
     "fbklms": FBKLMS,
     "fbkrls": FBKRLS,

@@ -1,6 +1,6 @@
-"""The protocol of learners. A learner holds what was learned, learns rows in place and predicts rows.
+"""The protocol of learners. A learner contains what was learned, learns rows in place and predicts rows.
 
-Optional methods have functions here, which call the method if the learner has one, and have a default otherwise.
+For optional methods there are functions, which call the method if the learner has it, and else use a default.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Learner(Protocol):
     Attributes
     ----------
     features, outputs : int
-    size : the number of centers, or of anything else that grows with the data; zero if nothing does
+    size : the number of centers or of other items that grow with the data; zero if nothing grows
     seen : the number of rows learned
     atomic : bool, optional
         Whether an interrupted call stops between two rows, as in compiled learners. Calls of other learners are undone:
         see `onlinegp.models.undo`.
     together : int, optional
-        The number of next rows to learn in one call, if there are that many
+        The number of next rows that are best learned in one call
     """
 
     @property
@@ -46,7 +46,7 @@ class Learner(Protocol):
     def seen(self) -> int: ...
     @property
     def fields(self) -> Fields:
-        """Everything that the next row needs, by name. Files, copies, stores and fleets derive from it."""
+        """Everything that the next row needs, by name, for files, copies, stores and fleets."""
         ...
 
     def learn(self, X: Array, Y: Array) -> None:
@@ -62,19 +62,19 @@ class Learner(Protocol):
 
 
 class Series(Protocol):
-    """Additional methods of a learner whose next row depends on earlier rows: see `skip` and `begin_series` below."""
+    """Additional methods of learners that use past values; see `skip` and `begin_series` below."""
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions: ...
     def begin_series(self) -> None: ...
 
 
 class Outcome(IntEnum):
-    """What `learn_one`, the fast path of a learner for one sample, returns. The native module has the same numbers.
+    """The result of `learn_one`, the fast path of a learner for one sample. The native module has the same numbers.
 
     OK : the sample was learned
-    CHECK : it was learned, and the model should be checked
-    DUE : it was not learned, because something else is due first, such as a tuning; take the general path
-    UNSUPPORTED : it was not learned; take the general path
+    CHECK : the sample was learned, and the model should be checked
+    DUE : the sample was not learned, because other work is due first, such as a tuning; use the general path
+    UNSUPPORTED : the sample was not learned; use the general path
     """
 
     OK = 0
@@ -87,7 +87,7 @@ OK, CHECK, UNSUPPORTED = int(Outcome.OK), int(Outcome.CHECK), int(Outcome.UNSUPP
 
 
 class RowLearner(WithFields, ABC):
-    """A learner that declares its `fields` and defines `learn` and `predict`. The other methods follow, row by row."""
+    """Base class of learners that declare `fields` and define `learn` and `predict`. Other methods have defaults."""
 
     features: int
     outputs: int
@@ -107,7 +107,7 @@ class RowLearner(WithFields, ABC):
 def skip(learner: Learner, X: Array, Y: Array | None = None) -> Predictions:
     """Predict rows in order without learning them, and continue after them. For most learners this is `predict`.
 
-    Y has the observed values, or None if they are not known: a model with lags then uses its predictions instead.
+    Y contains the observed values. If Y is None, models with lags use their predictions instead.
     """
     own = getattr(learner, "skip", None)
     predictions: Predictions = learner.predict(X) if own is None else own(X, Y)
@@ -115,7 +115,7 @@ def skip(learner: Learner, X: Array, Y: Array | None = None) -> Predictions:
 
 
 def begin_series(learner: Learner) -> None:
-    """Discard past values: the next row does not follow the last. By default this visits the learners inside."""
+    """Start a new series: discard past values. By default this visits the inner learners."""
     own = getattr(learner, "begin_series", None)
     if own is not None:
         own()
@@ -125,25 +125,25 @@ def begin_series(learner: Learner) -> None:
 
 
 def learn_one(learner: Learner, x: object, y: object) -> int:
-    """Fast path for one sample: an `Outcome`."""
+    """Fast path for one sample. Return an `Outcome`."""
     own = getattr(learner, "learn_one", None)
     return Outcome.UNSUPPORTED if own is None else own(x, y)
 
 
 def predict_one(learner: Learner, x: object) -> tuple[float, float] | None:
-    """Fast path for one sample. Return mean and standard deviation of one output, or None (not supported)."""
+    """Fast path for one sample. Return mean and standard deviation of one output, or None if not supported."""
     own = getattr(learner, "predict_one", None)
     return None if own is None else own(x)
 
 
 def interval_one(learner: Learner, x: object, level: float) -> tuple[float, float, float, float] | None:
-    """Fast path for one sample. Return what `predict_one` does, and the ends of the interval, or None."""
+    """Fast path for one sample. Return mean, standard deviation and the ends of the interval, or None."""
     own = getattr(learner, "interval_one", None)
     return None if own is None else own(x, level)
 
 
 def run_by_row(learner: Learner, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-    """Predict each row, then learn it. This is the definition of `run`."""
+    """Predict each row, then learn it. This is the reference implementation of `run`."""
     predictions, size = [], np.empty(len(X), dtype=np.int64)
     for i in range(len(X)):
         row = slice(i, i + 1)

@@ -1,4 +1,4 @@
-"""Locks that let one thread at a time use a model or a fleet."""
+"""Locks, because only one thread at a time can use a model or a fleet."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _MAKING_A_LOCK = Lock()  # so that two threads do not create two locks for the s
 class ModelLock:
     """A reentrant lock that detects forks.
 
-    If a process is forked while another thread holds the lock, the child inherits the lock but not the thread that
-    would release it. The model may be half changed there, so the child may not use it.
+    If a process is forked while another thread has the lock, the child inherits the lock but not the thread that would
+    release it. In the child the model may be inconsistent, so using it raises an error.
     """
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class ModelLock:
 
 
 class Locked:
-    """An object with a lock of its own, made when it is first used."""
+    """Base class of objects with a lock, which is created on first use."""
 
-    __slots__ = ("_lock_of_its_own",)  # a slot is not copied, pickled or seen by scikit-learn
+    __slots__ = ("_lock_of_its_own",)  # a slot, because it is not copied, pickled or visible to scikit-learn
 
     _lock_of_its_own: Any
 

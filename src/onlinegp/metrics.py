@@ -26,10 +26,10 @@ def rmse(y: ArrayLike, mean: ArrayLike) -> float:
 
 
 def nmse(y: ArrayLike, mean: ArrayLike) -> float:
-    """Mean squared error divided by the variance of y: 1 if you predict the average, 0 for no error."""
+    """Mean squared error divided by the variance of y: 1 if you predict the average, 0 without errors."""
     error, variance = mse(y, mean), float(np.var(np.asarray(y, dtype=np.float64)))
     if variance == 0.0:
-        raise ValueError("y must vary, got a constant: its variance is 0. Use mse instead.")
+        raise ValueError("y must vary, got a constant, whose variance is 0. Use mse instead.")
     return error / variance
 
 
@@ -37,7 +37,7 @@ def to_db(ratio: ArrayLike) -> Array:
     """Convert a ratio of powers to decibels, 10 log10(ratio). Zero gives minus infinity."""
     ratio = np.asarray(ratio, dtype=np.float64)
     if np.any(ratio < 0.0):
-        raise ValueError(f"ratio must be zero or more, got {ratio.min()}. Pass a squared error, such as mse.")
+        raise ValueError(f"ratio must be at least zero, got {ratio.min()}. Pass a squared error, such as mse.")
     with np.errstate(divide="ignore"):
         return 10.0 * np.log10(ratio)
 
@@ -77,9 +77,9 @@ def tail(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 
 
 def drifts(z: ArrayLike, rate: float = 1e-4) -> list[tuple[int, str]]:
-    """Detect changes along a stream that only show over many rows: biased predictions, or a wrong spread.
+    """Detect changes that become visible only over many rows: biased predictions, or a wrong spread.
 
-    See :class:`onlinegp.change_detection.Cusum` for the test, which keeps a cumulative sum for each kind of change.
+    The test computes a cumulative sum for each kind of change; see :class:`onlinegp.change_detection.Cusum`.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def drifts(z: ArrayLike, rate: float = 1e-4) -> list[tuple[int, str]]:
     """
     z = np.asarray(z, dtype=np.float64)
     if z.ndim != 1:
-        raise ValueError(f"z must have shape (n,), got {z.shape}. Look at one output at a time.")
+        raise ValueError(f"z must have shape (n,), got {z.shape}. Pass one output at a time.")
     return Cusum(fraction(rate=rate)).add(z.tolist())
 
 
@@ -122,5 +122,5 @@ def _non_negative(std: ArrayLike) -> Array:
     std = np.asarray(std, dtype=np.float64)
     if not np.all(std >= 0.0):
         bad = std[~(std >= 0.0)].flat[0]
-        raise ValueError(f"std must be zero or more, got {bad}. Pass the square root of the variance of y.")
+        raise ValueError(f"std must be at least zero, got {bad}. Pass the square root of the variance of y.")
     return std

@@ -1,4 +1,4 @@
-"""Import the compiled module, if it was built."""
+"""Access to the compiled module, if it was built."""
 
 from __future__ import annotations
 

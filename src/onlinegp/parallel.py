@@ -1,4 +1,4 @@
-"""Fit one model to a large data set on several processes, for models that can be merged."""
+"""Fit a model to a large data set in several processes, for models that can be merged."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Model = TypeVar("Model", bound=AdditiveRegressor)
 def fit_parallel(
     model: Model, X: ArrayLike, y: ArrayLike, *, n_jobs: int | None = None, parts: int | None = None
 ) -> Model:
-    """Return a copy of the model that has learned all rows. Processes learn parts of the rows, which are then merged.
+    """Return a copy of the model that has learned all rows. Processes learn parts of the rows, then models are merged.
 
-    If joblib is installed, its backend runs the parts. ``joblib.parallel_config`` can choose another backend than
-    local processes.
+    If joblib is installed, it runs the parts, in local processes or on the backend of ``joblib.parallel_config``.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ def fit_parallel(
     n_jobs : int, optional
         The number of processes; the number of cores if None.
     parts : int, optional
-        The number of parts; `n_jobs` if None. It changes the result by rounding errors only.
+        The number of parts; `n_jobs` if None. It changes the result only by rounding errors.
 
     Examples
     --------
@@ -44,8 +43,8 @@ def fit_parallel(
     """
     model = ready_to_merge(model)
     X, y = check_Xy(X, y)
-    jobs = thread_count() if n_jobs is None else count("Use None for as many as there are cores.", n_jobs=n_jobs)
-    split = jobs if parts is None else count("Use None for one per process.", parts=parts)
+    jobs = thread_count() if n_jobs is None else count("Use None for one process per core.", n_jobs=n_jobs)
+    split = jobs if parts is None else count("Use None for one part per process.", parts=parts)
     pieces = [rows for rows in np.array_split(np.arange(len(X)), split) if len(rows)]
     tasks = [(model, X[rows[0] : rows[-1] + 1], y[rows[0] : rows[-1] + 1]) for rows in pieces]
     fitted = in_parallel(_fit, tasks, 1 if len(tasks) == 1 else jobs)

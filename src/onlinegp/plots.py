@@ -36,11 +36,11 @@ BLUE, ORANGE, GREEN, SKY, RED, PURPLE, BLACK = COLORS = (
     "#CC79A7",
     "#000000",
 )
-STYLES = ("-", "--", "-.", ":")  # when the colors are used up
+STYLES = ("-", "--", "-.", ":")  # used if there are more curves than colors
 
 
 class Band(NamedTuple):
-    """The matplotlib objects that `fit`, `stream` and `forecast` draw; None for those that are not drawn."""
+    """The matplotlib objects that `fit`, `stream` and `forecast` draw. None for objects that are not drawn."""
 
     interval: Artist
     mean: Line2D
@@ -62,12 +62,12 @@ def fit(
     Parameters
     ----------
     model : estimator
-        With one input and one output.
+        A model with one input and one output.
     X, y : array-like or data frame and series, optional
         Data to show.
     grid : array-like of shape (n,), optional
-        Where to predict. The default is the range of data and centers, extended by a quarter on both sides; a model
-        that keeps no centers, such as `Auto`, needs one of them.
+        Where to predict. The default is the range of data and centers, extended by a quarter on both sides. A model
+        without centers, such as `Auto`, needs data or a grid.
     level : float
         The probability of the interval.
     ax : Axes, optional
@@ -79,7 +79,7 @@ def fit(
     """
     if getattr(model, "n_features_in_", None) != 1:
         raise ValueError(
-            "fit draws models with one input, after they have learned. For more inputs, plot the predictions of a run: "
+            "fit draws fitted models with one input. For more inputs, plot the predictions of a run: "
             "onlinegp.run(model, X, y).plot()."
         )
     known = check_Xy(frames.read(X)[0], frames.target(y)) if X is not None and y is not None else None
@@ -169,16 +169,16 @@ def calibration(
     *,
     ax: Axes | None = None,
 ) -> list[Line2D]:
-    """Draw how often y was inside its intervals against how often it should be, one curve per trace.
+    """Draw the share of y inside intervals against their probability, one curve per trace.
 
-    On the diagonal the intervals are right. Above it they are too wide, below it too narrow.
+    On the diagonal the intervals are right. Above the diagonal they are too wide, below it too narrow.
     """
     levels = np.linspace(0.01, 0.99, 50)
     ax = _axes(ax, "probability of the interval", "share of y inside")
     ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
 
     def curve(trace: Trace) -> Array:
-        tail = np.abs(2.0 * trace.predictions.pit(_along(y, trace)) - 1.0)  # inside the interval of a level if below it
+        tail = np.abs(2.0 * trace.predictions.pit(_along(y, trace)) - 1.0)  # y is inside an interval of a higher level
         return np.array([np.mean(tail <= level) for level in levels])
 
     lines = _curves(ax, traces, curve, x=levels)
@@ -199,7 +199,7 @@ def dictionary(traces: Trace | Mapping[str, Trace], *, ax: Axes | None = None) -
 
 
 def covariance(model: Any, *, ax: Axes | None = None) -> AxesImage:
-    """Draw the model's posterior covariance of f at its centers, as a matrix.
+    """Draw the posterior covariance of f at the centers of a model, as a matrix.
 
     The centers are sorted by their first input. White is zero, blue positive, red negative.
     """
@@ -213,7 +213,7 @@ def covariance(model: Any, *, ax: Axes | None = None) -> AxesImage:
 
 
 def _axes(ax: Axes | None, xlabel: str, ylabel: str) -> Axes:
-    """Return the axes to draw on, new ones if None, and add missing labels."""
+    """Return the axes (new axes if None), with missing labels added."""
     if ax is None:
         from matplotlib import pyplot
 
@@ -243,7 +243,7 @@ def forecast(y: ArrayLike, ahead: Predictions, *, level: float = 0.95, ax: Axes 
     """
     y = np.asarray(y, dtype=np.float64)
     ax = _axes(ax, "step", "y")
-    alone = "." if np.isnan(y).any() else ""  # a value between two missing ones would not be seen
+    alone = "." if np.isnan(y).any() else ""  # otherwise a value between two missing values would be invisible
     (data,) = ax.plot(np.arange(1 - len(y), 1), y, color="0.35", lw=1.2, marker=alone, ms=3, label="data")
     band, line = _band(ax, np.arange(1, len(ahead) + 1), ahead, level)
     _legend(ax)
@@ -276,7 +276,7 @@ def _curves(ax: Axes, traces: Trace | Mapping[str, Trace], curve: Any, x: Array 
 
 
 def _legend(ax: Axes) -> None:
-    """Put the legend above the axes, where it hides nothing."""
+    """Put the legend above the axes, where it does not cover anything."""
     _, labels = ax.get_legend_handles_labels()
     ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(labels), 4))
 
@@ -285,7 +285,7 @@ def _points(grid: ArrayLike | None, *inputs: Array) -> Array:
     if grid is not None:
         return np.ravel(np.asarray(grid, dtype=np.float64))
     if not inputs:
-        raise ValueError("fit needs to know where to draw this model, which keeps no inputs. Pass X and y, or grid.")
+        raise ValueError("fit needs X and y, or grid, because this model does not store inputs.")
     known = np.concatenate([part[:, 0] for part in inputs])
     margin = 0.25 * (np.ptp(known) or 4.0)
     return np.linspace(known.min() - margin, known.max() + margin, 400)

@@ -1,4 +1,4 @@
-"""Worker processes that end with this process, and a limit on the threads of BLAS."""
+"""Worker processes that end with this process, and a limit for the threads of BLAS."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ContextDecorator, contextmanager, suppress
 from multiprocessing import active_children, get_context, parent_process
-from os import _exit as exit_at_once  # without cleaning up: the parent is gone
+from os import _exit as exit_at_once  # without cleaning up, because the parent has ended
 from typing import Any, TypeVar
 
 from onlinegp.progress import shown
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 Result = TypeVar("Result")
-Jobs = int | Executor | None  # the number of processes, or an executor; see `in_parallel`
+Jobs = int | Executor | None  # number of processes, or an executor; see `in_parallel`
 
 
 def in_parallel(
@@ -41,18 +41,18 @@ def in_parallel(
     function : callable
         A function of a module, so that it can be pickled.
     tasks : iterable of tuples
-        They may come from a generator: joblib takes them as they are needed.
+        A generator is possible: joblib requests tasks when it needs them.
     jobs : int or Executor, optional
-        How many tasks run at a time; 1 runs them in this process. None uses the number in ``joblib.parallel_config``,
-        or one process per core if that number is 1. An executor of ``concurrent.futures`` runs them itself.
+        The number of parallel tasks; 1 runs them in this process. None uses the number in ``joblib.parallel_config``,
+        or one process per core if that number is 1. Or an executor of ``concurrent.futures``.
     title, total : str, int
-        The title of the progress bar and the number of tasks. Without a total there is no bar.
+        The title of the progress bar and the number of tasks. Without a total, no bar is shown.
     """
     return list(shown(_results(function, tasks, jobs), total, title, show=None if total else False))
 
 
 def _results(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], jobs: Jobs) -> Iterator[Result]:
-    """Yield the results of the tasks, in order."""
+    """Yield the results in the order of the tasks."""
     if jobs == 1:
         yield from (function(*task) for task in tasks)
         return
@@ -71,15 +71,15 @@ def _results(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], 
 
 
 def cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool whose processes end with the block: after their work, or immediately if the block fails.
+    """Yield a pool of processes that end with the context: after their work, or immediately after an error.
 
-    They also end if this process is killed. They must not hold anything that has to be closed.
+    They also end if this process is killed, without closing anything.
     """
     others = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _settle_in)
@@ -96,7 +96,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _settle_in() -> None:
-    """Let a worker end silently when the user interrupts, and show warnings only in the main process."""
+    """Set up a worker: end silently on Ctrl-C, and show no warnings."""
     warnings.simplefilter("ignore", UserWarning)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     die_with_parent()
@@ -104,7 +104,7 @@ def _settle_in() -> None:
 
 
 def die_with_parent() -> None:
-    """Ask Linux to kill this process when its parent ends. A thread could do so only after the current call."""
+    """Ask Linux to kill this process when its parent ends. A thread could do this only after the current call."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
@@ -129,16 +129,17 @@ def resident() -> int:
 class SingleThreadedBlas(ContextDecorator):
     """Context manager and decorator that limits BLAS to one thread, and restores the previous limit at the end.
 
-    Factorizations of a few hundred rows gain little from a second thread. Threads that wait for each other by spinning
-    are ten or more times slower if other processes are busy, or if a container has a fraction of a core. The limit
-    applies to the whole process, so overlapping contexts in several threads share it: the last one restores it.
+    Factorizations of a few hundred rows gain little from a second thread. Because threads of BLAS wait actively for
+    each other, they are ten or more times slower if other processes are busy, or if a container has a fraction of a
+    core. The limit applies to the whole process. Overlapping contexts in several threads share it, and the last context
+    restores it.
     """
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
         self._limit: Any = None
         self._controller: Any = None
-        self._modules = 0  # that were imported when the controller looked for libraries, which takes milliseconds
+        self._modules = 0  # number of imported modules at the last search for libraries, which takes milliseconds
 
     def __enter__(self) -> None:
         import scipy.linalg  # noqa: F401  has its own BLAS, which must be loaded to be limited
@@ -161,7 +162,7 @@ class SingleThreadedBlas(ContextDecorator):
                 self._take_control()
 
     def _take_control(self) -> None:
-        """Let this thread set limits: since threadpoolctl 3.7 the first one has that right, and others do nothing."""
+        """Let this thread set limits. Since threadpoolctl 3.7 only the first thread can."""
         from threadpoolctl import OpenBLASController
 
         clear = getattr(OpenBLASController, "clear_controlling_thread", None)

@@ -1,4 +1,4 @@
-"""The progress bar. It is shown on a terminal or in a notebook if the work takes longer than a second."""
+"""A progress bar, shown on a terminal or in a notebook if the work takes longer than a second."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from importlib.util import find_spec
 from multiprocessing import current_process
 from typing import Any, TypeVar
 
-DELAY = 1.0  # seconds without a bar
+DELAY = 1.0  # seconds before the bar appears
 BLOCK_ROWS = 1000  # rows between two updates of a bar
 Item = TypeVar("Item")
 
 
 def is_visible() -> bool:
-    """Whether a bar can be seen: on a terminal or in a notebook, and not in a worker process."""
+    """Whether a bar is visible: on a terminal or in a notebook, but not in a worker process."""
     stream = sys.stderr
     terminal = stream is not None and stream.isatty()
     return (terminal or in_notebook()) and current_process().name == "MainProcess"
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel. IPython is not imported: in a kernel it already is."""
+    """Whether this runs in a Jupyter kernel, where IPython is already imported."""
     ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return ipython is not None and "IPKernelApp" in ipython.config
 
@@ -34,7 +34,7 @@ def bar(total: int | None, title: str = "", *, show: bool | None = None, **looks
     total : int or None
     title : str
     show : bool, optional
-        None: on a terminal or in a notebook, after a second. True: immediately, anywhere. False: never.
+        None: on a terminal or in a notebook, after a second. True: always, immediately. False: never.
     looks
         Other arguments of tqdm.
     """
@@ -49,7 +49,7 @@ def bar(total: int | None, title: str = "", *, show: bool | None = None, **looks
 
 
 def shown(items: Iterable[Item], total: int, title: str = "", *, show: bool | None = None) -> Iterator[Item]:
-    """Yield the items, with a bar that counts them."""
+    """Yield the items, and count them with a bar."""
     with bar(total, title, show=show) as one:
         for item in items:
             yield item
@@ -57,7 +57,7 @@ def shown(items: Iterable[Item], total: int, title: str = "", *, show: bool | No
 
 
 def blocks(rows: int, title: str, *, show: bool | None = None) -> Iterator[slice]:
-    """Yield rows in blocks with a bar that counts them, or all at once if there is no bar."""
+    """Yield slices of rows in blocks, and count rows with a bar. Without a bar, yield a single slice."""
     if rows <= BLOCK_ROWS or not (is_visible() if show is None else show):
         yield slice(0, rows)
         return
@@ -68,7 +68,7 @@ def blocks(rows: int, title: str, *, show: bool | None = None) -> Iterator[slice
 
 
 class Hidden:
-    """A progress bar that is not shown."""
+    """A hidden progress bar."""
 
     n = 0.0
 
@@ -92,7 +92,7 @@ class Hidden:
 
 
 class ShareBar:
-    """A progress bar that takes the share of finished work, and disappears at the end."""
+    """A progress bar that receives the finished share of the work, and disappears at the end."""
 
     def __init__(self, title: str = "tuning", *, quiet: bool = False) -> None:
         self._title, self._show = title, False if quiet else None

@@ -13,11 +13,11 @@ from river import base, proba
 from onlinegp import frames
 from onlinegp.models import KRLST, OnlineRegressor
 
-ABSENT = 0.0  # the value of a missing feature: the average, after a StandardScaler
+ABSENT = 0.0  # value of a missing feature, which is the average after a StandardScaler
 
 
 class Normal(proba.Gaussian):
-    """A normal distribution with the given mean and standard deviation, which River's Gaussian learns from samples."""
+    """A normal distribution with given mean and standard deviation. (River's Gaussian learns both from samples.)"""
 
     def __init__(self, mean: float, std: float) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -50,14 +50,14 @@ class Normal(proba.Gaussian):
 class RiverRegressor(base.MiniBatchRegressor):
     """An onlinegp model as a River regressor. It takes dictionaries and predicts numbers, distributions or intervals.
 
-    The features are those of the first learned sample, sorted by name. A kernel's per-dimension length scales use the
-    same order. A feature that is missing later counts as zero, its average after a `StandardScaler`. A feature that
-    appears later is ignored. Kernels measure distances, so scale the features first.
+    The first learned sample determines the features, sorted by name. Length scales of a kernel have the same order. A
+    feature that is missing later counts as zero, its average after a `StandardScaler`. New features in later samples
+    are ignored. Kernels measure distances, so scale the features first.
 
     Parameters
     ----------
     model : OnlineRegressor
-        Its parameters are used, and it does not change. A copy, `learner`, learns.
+        A model with the parameters to use. It does not change; a copy, `learner`, learns.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         return Normal(mean, std) if with_dist else mean
 
     def predict_interval(self, x: dict[Any, Any], level: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the interval that contains y with probability `level`."""
+        """Return lower and upper end of the interval that contains y with probability `level`."""
         lower, upper = self.learner.predict_interval([self._row(x)], level)
         return float(lower[0]), float(upper[0])
 
@@ -123,7 +123,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         return [x.get(name, ABSENT) for name in self.features or sorted(x, key=str)]
 
     def _warn(self, x: dict[Any, Any]) -> None:
-        """Tell the user, once, that features which appear after the first sample are ignored."""
+        """Warn once that features which appear after the first sample are ignored."""
         self._warned = True
         late = next(name for name in x if name not in self.features)
         warn(

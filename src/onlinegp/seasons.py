@@ -1,16 +1,17 @@
-"""Find the seasons of a series: periods that help to predict it, with a bounded rate of false ones.
+"""Find the seasons of a series: periods that help to predict the series, with a bounded rate of false seasons.
 
 ::
 
     y_t = a + b t + c_1 y_(t-1) + c_2 y_(t-2) + c_3 y_(t-3) + season(t mod s) + noise
 
-For every candidate period s, F tests compare this regression with and without the season, as free phase means and as
-one or two harmonics. The autoregression is there because it alone could explain a short season. The level of the tests
-is divided: half of it among a few usual periods, so that these are found in short series, the rest among all others.
+For each candidate period s, F tests compare this regression with and without the season, as free means of the phases
+and as one or two harmonics. The regression contains lags, because they alone could explain a short season. The level of
+the tests is divided: half of it is for a few usual periods, so that they are found in short series, the rest for all
+others.
 
-The residuals of an integrated trend after an autoregression have more power at low frequencies, where slow waves look
-like seasons. So the gain of a season is compared with the spectrum of the residuals near its frequency, if that is
-above their mean.
+After an autoregression, the residuals of a drifting series have more power at low frequencies, where slow waves look
+like seasons. So the gain of a season is compared with the spectrum of the residuals near its frequency, if this is
+above the mean of the spectrum.
 """
 
 from __future__ import annotations
@@ -25,29 +26,30 @@ from onlinegp.checks import Array
 LEVEL = 0.03  # approximate upper bound on the probability of a season in a series that has none
 USUAL_PERIODS = (4, 7, 12, 24, 52.18)
 CALENDAR_PERIODS = (5, 6, 8, 10, 13, 14, 26, 28, 30, 48, 60, 96, 144, 168, 288, 336, 365.25, 672, 1440, 2016)
-SHARES = (0.5, 0.3, 0.2)  # of the level: usual periods, those of calendars and clocks, all others
+SHARES = (0.5, 0.3, 0.2)  # shares of the level for usual periods, for calendar and clock periods, and for all others
 LONGEST_OTHER = 400
-FEWEST_CYCLES = 2.5  # of a usual period, and of that of a calendar; any other period needs eight
-FEWEST_LONG_CYCLES = 4.0  # of the first season, if it is longer than 24: three slow waves look like a season
+FEWEST_CYCLES = 2.5  # minimum number of cycles of usual and calendar periods; other periods need eight
+FEWEST_LONG_CYCLES = 4.0  # minimum for a first season longer than 24, because three slow waves look like a season
 FEWEST_ROWS = 16
 MAX_ROWS = 3000  # only the last rows are used
 LAGS = 3
-OUTLIER = 4.0  # robust deviations beyond which a residual is clipped
-NEAR = 8  # frequencies on either side that make the local spectrum
+OUTLIER = 4.0  # residuals are clipped here, in robust deviations
+NEAR = 8  # number of frequencies on each side for the local spectrum
 
 
 def find_seasons(y: ArrayLike, *, most: int = 2) -> tuple[float, ...]:
-    """Return the periods of the seasons of a series in rows, the strongest first; an empty tuple if there is none.
+    """Return the seasons of a series, in rows, the strongest first. Return an empty tuple if there is none.
 
-    A series without a season gets one with a probability of about 3%. A season whose variance is that of the noise is
-    found in nine of ten series of ten cycles. A further season is a multiple of the first: a week of days.
+    In a series without a season, the probability of finding one is about 3%. In series of ten cycles, a season with the
+    same variance as the noise is found in nine of ten cases. A further season must be a multiple of the first, such as
+    a week of days.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        The values at equal distances; NaN where one is missing. The last 3,000 are used.
+        The values at equal time steps, NaN if missing. The last 3,000 values are used.
     most : int
-        How many seasons, at most.
+        The largest number of seasons.
 
     Examples
     --------
@@ -85,7 +87,7 @@ def find_seasons(y: ArrayLike, *, most: int = 2) -> tuple[float, ...]:
 
 
 def _standardized(y: Array) -> Array | None:
-    """Return the series with gaps filled, in logarithms if it is positive and varies; None if there is too little."""
+    """Fill gaps, and take logarithms if the series is positive and varies. Return None for too few values."""
     known = np.flatnonzero(np.isfinite(y))
     if len(known) < FEWEST_ROWS:
         return None
@@ -95,12 +97,12 @@ def _standardized(y: Array) -> Array | None:
     if y.min() > 0 and y.max() > 1.5 * y.min():
         y = np.log(y)
     y = y - y.mean()
-    y = y / np.abs(y).max()  # whose square is neither too large nor too small
+    y = y / np.abs(y).max()  # so that squares neither overflow nor underflow
     return y / y.std()
 
 
 def _regression(y: Array) -> Array:
-    """Return the columns 1, t, y_(t-1), ..., y_(t-LAGS), y_t, (n, LAGS + 3), with outliers of the last one clipped."""
+    """Return the columns 1, t, y_(t-1), ..., y_(t-LAGS), y_t, (n, LAGS + 3), with outliers of the last clipped."""
     n = len(y) - LAGS
     lags = [y[LAGS - j : n + LAGS - j] for j in range(1, LAGS + 1)]
     X = np.column_stack([np.ones(n), np.linspace(-1, 1, n), *lags, y[LAGS:]])
@@ -111,12 +113,12 @@ def _regression(y: Array) -> Array:
 
 
 def _residuals(X: Array) -> Array:
-    """Return the residuals of a regression of the last column on the others."""
+    """Return the residuals of a regression of the last column on the other columns."""
     return X[:, -1] - X[:, :-1] @ np.linalg.lstsq(X[:, :-1], X[:, -1], rcond=None)[0]
 
 
 def _candidates(n: int, long_cycles: float) -> tuple[Array, Array]:
-    """Return the periods to test, and the share of the level that each gets."""
+    """Return the periods to test, and the share of the level for each period."""
     named = {*USUAL_PERIODS, *CALENDAR_PERIODS, 52, 365}
     tiers = [
         [s for s in tier if s * (long_cycles if s > 24 else FEWEST_CYCLES) <= n]
@@ -131,9 +133,10 @@ def _candidates(n: int, long_cycles: float) -> tuple[Array, Array]:
 
 
 def _tests(X: Array, periods: Array, first: float | None) -> tuple[Array, Array]:
-    """Return by period the residual sum of squares beside phase means, and the log of the smallest p-value.
+    """For each period, return the residual sum of squares with phase means, and the log of the smallest p-value.
 
-    With a first season, whose phase means were removed, there is one more test: one mean for each of its cycles.
+    After a first season, whose phase means were removed, there is an additional test with a mean for each of its
+    cycles.
     """
     n, columns = X.shape[0], X.shape[1] - 1
     spectrum = _local_spectrum(_residuals(X), periods)
@@ -152,7 +155,7 @@ def _tests(X: Array, periods: Array, first: float | None) -> tuple[Array, Array]
 
 
 def _rss(G: Array) -> Array:
-    """Return the residual sum of squares of the last column on the others, from their products G (..., c, c)."""
+    """Return the residual sum of squares of a regression of the last column, from products of columns G (..., c, c)."""
     A, b = G[..., :-1, :-1].copy(), G[..., :-1, -1]
     i = np.arange(A.shape[-1])
     A[..., i, i] += 1e-9 * (A[..., i, i] + 1e-12)
@@ -160,18 +163,18 @@ def _rss(G: Array) -> Array:
 
 
 def _rss_beside_means(X: Array, phase_sums: list[tuple[Array, Array]]) -> Array:
-    """Return the sums of squares beside means of phases, which replace the constant."""
+    """Return the residual sums of squares with means of phases in place of the constant."""
     products = X.T @ X
     G = [products - (sums / count[:, None]).T @ sums for sums, count in phase_sums]
     return _rss(np.array(G)[:, 1:, 1:])
 
 
 def _rss_beside_harmonics(X: Array, periods: Array, phase_sums: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the sums of squares beside two harmonics of each period, and beside the first alone."""
-    G = np.empty((len(periods), 4 + X.shape[1], 4 + X.shape[1]))  # of the waves, then X
+    """Return the residual sums of squares with two harmonics of each period, and with only the first."""
+    G = np.empty((len(periods), 4 + X.shape[1], 4 + X.shape[1]))  # products of the waves and the columns of X
     G[:, 4:, 4:] = X.T @ X
     for own, s, (sums, count) in zip(G, periods, phase_sums, strict=True):
-        if s != int(s):  # else all rows of a phase have the same waves
+        if s != int(s):  # if s is an integer, all rows of a phase have the same waves
             sums, count = X, np.ones(len(X))
         waves = _waves(s, len(sums))
         own[:4, 4:] = waves.T @ sums
@@ -183,7 +186,7 @@ def _rss_beside_harmonics(X: Array, periods: Array, phase_sums: list[tuple[Array
 
 @lru_cache(maxsize=512)
 def _waves(s: float, n: int) -> Array:
-    """Return cos, sin, and those of twice the angle, of n rows of a season, (n, 4)."""
+    """Return cos and sin of the phase and of twice the phase, for n rows of a season, (n, 4)."""
     both = np.empty((n, 2), dtype=np.complex128)
     both[:, 0] = np.exp(2j * np.pi / s * np.arange(n))
     both[:, 1] = both[:, 0] ** 2
@@ -191,7 +194,7 @@ def _waves(s: float, n: int) -> Array:
 
 
 def _local_spectrum(e: Array, periods: Array) -> tuple[Array, Array]:
-    """Return the spectrum of residuals near each period over its mean, at least 1, and its degrees of freedom.
+    """Return the spectrum of residuals near each period, relative to its mean (at least 1), and degrees of freedom.
 
     The frequencies of the period itself and of its second harmonic are left out.
     """
@@ -206,7 +209,7 @@ def _local_spectrum(e: Array, periods: Array) -> tuple[Array, Array]:
 
 
 def _log_p(rss0: Array, rss: Array, k: Array, degrees: float, level: Array, level_degrees: Array) -> Array:
-    """Return the log of the p-value of F tests with k more coefficients, noise of a local level above the mean."""
+    """Return the log p-values of F tests with k additional coefficients, for noise above its mean at this frequency."""
     from scipy.special import betaln, fdtrc
 
     d = np.maximum(degrees - k, 1)
@@ -222,7 +225,7 @@ def _log_p(rss0: Array, rss: Array, k: Array, degrees: float, level: Array, leve
 
 
 def _best(periods: Array, log_p: Array, rss: Array, n: int, *, related: bool) -> int | None:
-    """Return the place of the most significant period; among its significant multiples and divisors, BIC decides."""
+    """Return the index of the most significant period, or of a significant multiple or divisor with a better BIC."""
     i = int(np.argmin(log_p))
     if log_p[i] >= 0:
         return None
@@ -242,11 +245,11 @@ def _phases(n: int, s: float, width: float = 1.0) -> NDArray[np.int64]:
 
 
 def _phase_sums(X: Array, s: float, width: float = 1.0) -> tuple[Array, Array]:
-    """Return the sums of the rows of each phase, and their numbers."""
+    """Return the sum and the number of the rows of each phase."""
     if s != int(s) or width != 1.0:
         phase = _phases(len(X), s, width)
         return np.column_stack([np.bincount(phase, x) for x in X.T]), np.bincount(phase).astype(np.float64)
-    whole, rest = divmod(len(X), int(s))  # cycles, and rows after them
+    whole, rest = divmod(len(X), int(s))  # number of cycles, and of rows after them
     sums, count = X[: whole * int(s)].reshape(whole, int(s), -1).sum(axis=0), np.empty(int(s))
     sums[:rest] += X[whole * int(s) :]
     count[:rest], count[rest:] = whole + 1.0, whole
@@ -259,18 +262,18 @@ def _without_phase_means(X: Array, s: float) -> Array:
 
 
 def _season_and_noise(X: Array, s: float) -> Array:
-    """Return the target without trend and lags, whose coefficients are those beside phase means."""
+    """Return the target without trend and lags, with coefficients from the regression with phase means."""
     Z = _without_phase_means(X[:, 1:], s)
     e = X[:, -1] - X[:, 1:-1] @ np.linalg.lstsq(Z[:, :-1], Z[:, -1], rcond=None)[0]
     return e - e.mean()
 
 
 def _prequential_gain(e: Array, s: float) -> float:
-    """Return how much better than zero the shrunk means of earlier rows with the same phase predict e."""
+    """Return how much better than zero the shrunk means of earlier rows of the same phase predict e."""
     phase = _phases(len(e), s)
     order = np.argsort(phase, kind="stable")
     sizes = np.bincount(phase)
-    first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # of the phase, in this order
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # first row of each phase, in this order
     before = np.concatenate([[0.0], np.cumsum(e[order])])
     count = np.arange(len(e)) - first
     mean = (before[:-1] - before[first]) / (count + 1 + 0.02 * s)

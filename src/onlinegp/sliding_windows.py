@@ -1,4 +1,4 @@
-"""Windows of past values as inputs. The newest value is first, everywhere in this library."""
+"""Windows of past values as inputs. The newest value is always first."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from onlinegp.checks import Array
 
 
 def windows(values: Array, width: int) -> Array:
-    """Return every window of `width` rows of a series (n,) or of several series (n, p) as one row, newest first.
+    """Return each window of `width` rows of a series (n,) or of several series (n, p) as a row, newest first.
 
-    The result is (n - width + 1, p width): all values of the first series, then those of the second, ...
+    The result is (n - width + 1, p width): all values of the first series, then of the second, ...
     """
     series = values.reshape(len(values), -1)
     view = np.lib.stride_tricks.sliding_window_view(series, width, axis=0)  # (n - width + 1, p, width), oldest first

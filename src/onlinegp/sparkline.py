@@ -7,16 +7,16 @@ import numpy as np
 from onlinegp.checks import Array
 
 WIDTH, HEIGHT = 480, 72
-COLUMNS = 240  # at most; each shows the range of the rows in it
+COLUMNS = 240  # largest number of columns; each shows the range of its rows
 SHOWN = "data (orange), mean (dark blue) and interval (light blue)"
 BAND, DATA, MEAN = "#56B4E9", "#D55E00", "#0072B2"
 
 
 def sparkline(y: Array | None, mean: Array, lower: Array, upper: Array) -> str:
-    """Return an SVG of data, mean and interval, each (n,). Each column of it shows a range of rows, not an average.
+    """Return an SVG of data, mean and interval, each (n,). Each column shows the range of several rows.
 
-    The scale is that of the data, or of the intervals if there are none. Predictions far outside are cut off. For the
-    mean, the ends of the ranges are drawn.
+    The data (or the intervals, without data) determine the scale. Predictions far outside are cut off. For the mean,
+    the ends of the ranges are drawn.
     """
     n = len(mean)
     starts = np.unique(np.linspace(0, n, COLUMNS, endpoint=False).astype(int))

@@ -18,8 +18,8 @@ from onlinegp.sparkline import sparkline
 if TYPE_CHECKING:
     from onlinegp.plots import Band
 
-LEVEL = 0.95  # the level of the intervals in the summary
-LOW_COVERAGE = 0.5  # a coverage below this means that something is wrong
+LEVEL = 0.95  # level of the intervals in the summary
+LOW_COVERAGE = 0.5  # warn about a lower coverage
 ADVICE = (
     "Most targets are outside their intervals. If y is not centered at 0 with a spread of about 1, use "
     "model.scaled(). Otherwise use another kernel or noise, or a smaller step."
@@ -35,14 +35,14 @@ class Trace:
     predictions : the predictive distributions of y, noise included
     y : (n,) or (n, outputs), the values that were then learned
     size : (n,), the number of centers after the row was learned
-    scored : (n,), whether the prediction counts in `summary`: False if it was made before the model had seen any data
+    scored : (n,), whether the prediction counts in `summary`: False before the model has learned any data
     """
 
     predictions: Predictions
     y: Array
     size: Sizes
     scored: NDArray[np.bool_]
-    origin: frames.Origin | None = field(default=None)  # the frame that X was
+    origin: frames.Origin | None = field(default=None)  # kind and index of X, if X was a frame
 
     def __len__(self) -> int:
         return len(self.y)
@@ -73,20 +73,20 @@ class Trace:
         return self.predictions.tail(self.y)
 
     def flags(self, rate: float = 0.001) -> NDArray[np.bool_]:
-        """Return which y are surprising: their tail probability is below `rate`, the expected share of false alarms.
+        """Return which y are surprising: the tail probability is below `rate`, the expected share of false alarms.
 
-        See also :func:`onlinegp.metrics.drifts`, which detects changes that only show over many rows.
+        See also :func:`onlinegp.metrics.drifts`, which detects changes over many rows.
         """
         return self.tail < fraction(rate=rate)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Return the ends of the intervals that hold y with probability `level`."""
+        """Return the ends of the intervals that contain y with probability `level`."""
         return self.predictions.interval(level)
 
     def summary(self) -> dict[str, float]:
         """Return the main figures: rows, scored, rmse, log_density, coverage of the 95% intervals, and size at the end.
 
-        Rows that were predicted before the model had seen any data are not scored. With several outputs, errors,
+        Rows that were predicted before the model had learned any data are not scored. With several outputs, errors,
         densities and coverage are averages over the outputs. They are NaN if no row was scored.
         """
         if not len(self):
@@ -106,7 +106,7 @@ class Trace:
         }
 
     def summary_line(self) -> str:
-        """Return the summary in a line."""
+        """Return the summary as a line of text."""
         return self._summary_lines()[0]
 
     def _summary_lines(self) -> list[str]:
@@ -117,7 +117,7 @@ class Trace:
         outputs = "" if self.y.ndim == 1 else f" of {self.y.shape[1]} outputs"
         skipped = told["rows"] - told["scored"]
         if not told["scored"]:
-            return [f"{told['rows']} rows{outputs}, none scored: the model had not seen any data"]
+            return [f"{told['rows']} rows{outputs}, none scored: the model had not learned any data"]
         outputs += f", {skipped} not scored" if skipped else ""
         figures = (
             f"{told['rows']} rows{outputs}, RMSE {told['rmse']:.4g}, log density {told['log_density']:.3f}, "
@@ -130,7 +130,7 @@ class Trace:
         return "\n".join([f"Trace({figures})", *advice])
 
     def _repr_html_(self) -> str:
-        """Return the summary and a small picture of the first output, for a notebook."""
+        """Return HTML for a notebook: the summary, and a small picture of the first output."""
         lines = [
             f"<div><strong>Trace</strong>: {self._summary_lines()[0]}</div>",
             *(f"<div>{one}</div>" for one in self._summary_lines()[1:]),
@@ -163,7 +163,7 @@ class Trace:
         )
 
     def last(self, rows: int) -> Trace:
-        """Return the trace of the last rows: a copy if there are more."""
+        """Return the trace of the last rows (a copy, if these are not all rows)."""
         if len(self) <= rows:
             return self
         which = np.arange(len(self) - rows, len(self))
@@ -177,8 +177,8 @@ class Trace:
         level : float
             The probability of the interval from `lower` to `upper`.
         kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame to return. If None, the kind that `run` was given (pandas keeps its index), or pandas for
-            an array.
+            The kind of frame to return. If None, the kind of X in `run` (with the index of pandas), or pandas for an
+            array.
 
         Returns
         -------

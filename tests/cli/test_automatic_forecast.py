@@ -79,7 +79,7 @@ def test_gaps_duplicates_and_disorder_are_told_with_their_lines(folder):
     (folder / "odd.csv").write_text("\n".join(lines) + "\n")
     predicted = inside("forecast", "odd.csv", "--steps", 2, cwd=folder).stderr.decode()
     assert "2 rows missing before line 5" in predicted
-    assert "1 row at the time of another: line 10" in predicted
+    assert "1 row at the time of another row: line 10" in predicted
     assert "If the file holds several series, name their column with --by." in predicted
     assert "2 of them missing" in predicted
     refused = inside("forecast", "odd.csv", "--gaps", "refuse", cwd=folder, code=None)
@@ -164,7 +164,7 @@ def test_25_values_without_a_header(folder):
         (("--seasons", "week"), "--seasons must be"),
         (("--by", "shop"), "no column 'shop'"),
         (("--lags", "3", "--backtest", "2", "--steps", "3"), "--backtest cannot be used with --lags"),
-        (("--lags", "3"), "--steps H, the number of rows ahead, is required"),
+        (("--lags", "3"), "--steps H, the number of rows to predict, is required"),
         (("--steps", "0"), "--steps must be"),
     ],
 )

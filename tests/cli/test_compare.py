@@ -194,9 +194,9 @@ def test_a_row_costs_neither_a_start_nor_a_tuning(data, monkeypatch):
         (["--time", "nan"], b"time must be"),
         (["--models", "klms,klms"], b"each model once"),
         (["--runs", "1"], b"runs must be at least 2"),
-        (["--runs", "2", "--time", "5"], b"--time is for one run"),
+        (["--runs", "2", "--time", "5"], b"--time is for a single run"),
         (["--runs", "2", "--lags", "3", "--horizon", "2"], b"--runs predicts one row ahead"),
-        (["--runs", "2", "--lags", "3", "--runs-by", "permutations"], b"which --lags needs"),
+        (["--runs", "2", "--lags", "3", "--runs-by", "permutations"], b"but --lags needs this order"),
         (["--latex", "t.tex"], b"--latex needs --runs"),
     ],
 )
@@ -338,7 +338,7 @@ def test_a_bad_row_ends_it_with_its_place_and_a_remedy_that_is_there(tmp_path):
     data.write_text("\n".join(lines) + "\n")
     told = inside("compare", data, *QUICK, "--models", "klms,persistence", "--jobs", "1", code=3).stderr.decode()
     assert "line 151, column 'x0'" in told
-    assert "`run` and `predict` leave such rows out with --on-bad-row skip" in told
+    assert "or leave such rows out with --on-bad-row skip" in told
 
 
 def test_one_stream_with_a_time_limit_is_compared_like_any_other(data):

@@ -35,4 +35,4 @@ def test_an_unknown_event_and_other_models_are_refused(saved, capsys):
     assert path.read_bytes() == before
     ogp.LinearRLS().save(path)
     assert main(["confirm", str(path), "1"]) == 1
-    assert "holds no detector" in capsys.readouterr().err
+    assert "has no detector" in capsys.readouterr().err

@@ -108,4 +108,4 @@ def test_a_constant_target_with_dates_is_refused_by_name(folder):
 
 def test_ahead_is_refused_where_dates_are_inputs(folder):
     told = inside("run", "past.csv", *MODEL, "--lags", LAGS, "--dates", "calendar", "--ahead", cwd=folder, code=1)
-    assert "its when would not be known" in told.stderr.decode()
+    assert "its when would be unknown" in told.stderr.decode()

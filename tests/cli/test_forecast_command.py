@@ -64,7 +64,7 @@ def test_a_model_whose_forecasts_were_never_checked_says_so(folder):
     inside("run", "series.txt", *MODEL, "--lags", 4, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
     for source in ([], ["series.txt"]):
         told = inside("forecast", *source, "--start", "m.ogp", "--steps", 5, cwd=folder).stderr.decode()
-        assert "never compared with the values that followed" in told
+        assert "never compared with observed values" in told
         assert "onlinegp forecast --save" in told
 
 
@@ -106,8 +106,8 @@ def test_features_need_their_future(folder):
         (["series.txt", "--steps", "3", "--lags", "0"], "--lags must be at least 1"),
         (["series.txt", "--steps", "3", "--futures", "1"], "--futures must be from 2"),
         (["series.txt", "--steps", "3", "--seed", "-1"], "--seed must be 0 or more"),
-        (["--steps", "3"], "Give SOURCE, the series, or --start FILE"),
-        (["-", "--steps", "3", "--direct"], "which a pipe does not allow"),
+        (["--steps", "3"], "Pass SOURCE, the series, or --start FILE"),
+        (["-", "--steps", "3", "--direct"], "so SOURCE cannot be a pipe"),
         (["series.txt", "--steps", "3", "--direct", "--save", "m.ogp"], "--direct trains a model for each step"),
         (["series.txt", "--steps", "3", "--out", "x.doc"], "must end in .csv"),
         (["series.txt", "--steps", "3", "--plot", "x.doc"], "--plot x.doc must end in .png, .svg or .pdf"),
@@ -132,7 +132,7 @@ def test_bad_options_are_refused(folder, args, message):
         (["--start", "plain.ogp", "--future", "series.txt"], "plain.ogp does not say which columns it was made for"),
         (["--start", "m.ogp", "--save", "n.ogp"], "--save needs SOURCE"),
         (["--start", "m.ogp", "--delimiter", ";"], "no SOURCE or --future to read: --delimiter would have no"),
-        (["series.txt", "--category-limit", "3"], "--category-limit 3 is for categories, which are ignored"),
+        (["series.txt", "--category-limit", "3"], "--category-limit 3 has no effect, because categories are ignored"),
         (["rows.jsonl", "--decimal", ","], "rows.jsonl is not CSV, so --decimal would have no effect"),
     ],
 )

@@ -52,7 +52,7 @@ def test_another_type_than_that_of_the_store_is_refused(tmp_path, csv, first):
     (tmp_path / "two.csv").write_text("what was there before\n")
     told = inside("run", two, *RUN, *store, "--out", tmp_path / "two.csv", code=1).stderr.decode()
     names = ("strings", "whole numbers") if first == "csv" else ("whole numbers", "strings")
-    assert f"the keys in {tmp_path}/fleet.db are {names[0]}, and --by k in {two} holds {names[1]}" in told
+    assert f"the keys in {tmp_path}/fleet.db are {names[0]}, but --by k in {two} contains {names[1]}" in told
     assert "Convert the column" in told
     assert (tmp_path / "two.csv").read_text() == "what was there before\n"
     assert (tmp_path / "fleet.db").read_bytes() == before
@@ -119,7 +119,7 @@ def test_null_missing_and_empty_are_not_one_key(tmp_path):
             ("6", "nan", "k"),
             ("7", "True", "k"),
         ]
-        assert bad[2]["reason"] == "is not a key like those before, which are strings"
+        assert bad[2]["reason"] == "is not like the keys before, which are strings"
 
 
 def test_an_empty_cell_is_no_key(tmp_path, csv):

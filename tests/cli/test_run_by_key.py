@@ -108,7 +108,7 @@ def test_late_rows(data, tmp_path, more):
     (tmp_path / "late.csv").write_text("\n".join(late) + "\n")
     inside("run", data, *BY, *FIXED, "--out", tmp_path / "whole.csv")
     told = inside("run", "late.csv", *BY, *FIXED, "--out", "out.csv", *more, code=3, cwd=tmp_path).stderr
-    assert b"late.csv, row 300 of the data: time '199' is not newer than the last of the key" in told
+    assert b"late.csv, row 300 of the data: time '199' is not newer than the last row of the key" in told
     assert (tmp_path / "whole.csv").read_text().startswith((tmp_path / "out.csv").read_text())
     if more:
         assert not (tmp_path / "fleet.db").exists()  # nothing was committed

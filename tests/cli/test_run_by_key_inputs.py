@@ -147,7 +147,7 @@ def test_late_rows_are_among_the_rejects(tmp_path):
         "line": "60",
         "column": "time",
         "value": "19",
-        "reason": f"is not newer than the last of the key '{key}'",
+        "reason": f"is not newer than the last row of the key '{key}'",
         "text": f"{key},19",
     }
     figures = json.loads((tmp_path / "s.json").read_text())

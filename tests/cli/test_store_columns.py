@@ -40,7 +40,7 @@ def test_a_store_refuses_columns_in_another_order(folder):
 def test_a_store_refuses_options_that_its_models_would_ignore(folder):
     go_on = [*GO_ON, "--features", "a,b"]
     for more, message in [
-        (["--model", "klms"], b"--model klms cannot be used with fleet.db, which was made with --model krlst"),
+        (["--model", "klms"], b"--model klms cannot be used with fleet.db, which was created with --model krlst"),
         (["--budget", "7"], b"made with --budget 15"),
         (["--robust"], b"made without it"),
         (["--lags", "2"], b"--lags 2 cannot"),

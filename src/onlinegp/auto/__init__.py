@@ -1,4 +1,4 @@
-"""Models that tune themselves: `Auto`, which needs no choice, and `Tuned`, around any other model."""
+"""Models that tune themselves: `Auto`, and `Tuned`, a wrapper for any other model."""
 
 from onlinegp.auto.auto import Auto
 from onlinegp.auto.tuned import Tuned

@@ -18,31 +18,30 @@ from onlinegp.models.recipe import parameters
 
 @parameters
 class Auto(SelfTuning):
-    """Mixture that scales and tunes itself: the model to start with. It works in the units of the data.
+    """A mixture that scales and tunes itself, in the units of the data: the model to start with.
 
     The first rows are predicted by the mean and spread of the rows before them, then by members that need no tuning.
     After `earliest` rows, a background process tunes kernels and noise. The tuned model learns all rows so far and
-    replaces the first one. This is repeated each time the number of rows has doubled, up to `rows` rows. The last
-    tuning is the most thorough and takes seconds for a thousand rows. After it, a row takes about a hundred
+    replaces the first members. This is repeated each time the number of rows has doubled, up to `rows` rows. The last
+    tuning is the most thorough and takes seconds for a thousand rows. Afterwards, a row takes about a hundred
     microseconds.
 
-    The tuned model is a mixture of up to eleven members. A member has more weight if it has predicted well recently,
-    and at rows where it is certain. The members are a GP on current residuals (:class:`ResidualGP`) and a GP on the
-    nearest rows (:class:`LocalGP`), both with the most likely stationary kernel; a residual GP with
-    a linear part; one with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression
-    (:class:`LinearRLS`); the last value (:class:`Persistence`); and two with short memories, a KRLST that forgets and a
-    GP on the last 150 rows. The tails of each member are fitted to its errors (:class:`HeavyTailed`).
+    The tuned model is a mixture of up to eleven members. Members have more weight if they have predicted well recently,
+    and at rows where they are certain. The members are a GP on current residuals (:class:`ResidualGP`) and a GP on the
+    nearest rows (:class:`LocalGP`), both with the most likely stationary kernel; a residual GP with a linear part; one
+    with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression (:class:`LinearRLS`); the
+    last value (:class:`Persistence`); and two with short memories, a KRLST that forgets and a GP on the last 150 rows.
+    The tails of the predictions of each member are fitted to its errors (:class:`HeavyTailed`).
 
-    Skewed targets without negative values are predicted on the scale of a root or a logarithm where that makes the
-    observed values more likely; all predictions are in the units of the data. See
-    :class:`~onlinegp.models.combined.Transformed`.
+    For skewed targets without negative values, the model learns a root or the logarithm of y if this makes the observed
+    values more likely (:class:`~onlinegp.models.combined.Transformed`). Predictions are in the units of the data.
 
-    It follows changes. If the member on the last 150 rows predicts better than those on all rows, or if predictions
-    become much worse than before, a residual GP ("fresh") starts again from the rows since the change. After 150 and
-    900 more rows, another one is tuned on them ("retuned"). The other members continue, so a false alarm costs little,
-    and the mixture still knows the earlier relation if it returns.
+    The model follows changes. If the member with the last 150 rows predicts better than the members with all rows, or
+    if predictions become much worse than before, a residual GP ("fresh") starts again from the rows since the change.
+    After 150 and 900 more rows, another residual GP is tuned on these rows ("retuned"). The other members continue, so
+    that a false alarm does little harm, and the mixture still knows the earlier relation if it returns.
 
-    If a sample must take microseconds, or if all rows must take the same time, use one of its members instead.
+    If rows must take microseconds, or if all rows must take the same time, use a single member instead.
 
     Cost: O(n d + k^3) per sample with n the rows kept and k the neighbors: about 300 us
     Memory: O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST
@@ -57,17 +56,17 @@ class Auto(SelfTuning):
     earliest : int, optional
         The number of rows of the first tuning, at most `rows`. If None: 80, or `rows` if that is less.
     tuning_delay : float
-        A tuning on n rows runs in the background and is adopted tuning_delay x n rows later, the last one after twice
-        as many. If it is not ready by then, the stream waits, so results depend on the data alone. With zero the stream
-        waits for each tuning, and all of them are thorough.
+        A tuning on n rows runs in the background and is used tuning_delay x n rows later, the last tuning after twice
+        this number. If it is not ready by then, the stream waits, so that results depend only on the data. With zero
+        the stream waits for each tuning, and all tunings are thorough.
     members : sequence of str
         The members of the mixture: any of "residual", "local", "residual-linear", "residual-other", "krlst", "linear",
         "persistence", "krlst-recent", "local-recent" and "fresh". The last two
-        follow changes. Of the first three, those with a much less likely kernel are left out.
+        follow changes. Members among the first three with a much less likely kernel are left out.
     kernel : Kernel, optional
         The kernel for inputs and target in standard units. If given, only noise and forgetting are tuned.
     noise : float, optional
-        The variance of the noise, as a share of the target's variance; tuned if None.
+        The variance of the noise divided by the variance of the target; tuned if None.
     forgetting : float, optional
         The forgetting factor of :class:`KRLST` and :class:`LocalGP`; tuned if None.
     neighbors : int
@@ -85,7 +84,8 @@ class Auto(SelfTuning):
         The weight of each member in the next prediction, by name.
     members_ : list of Member
         The members of the mixture. Each has a name, weight, error (its usual standard deviation, in standard deviations
-        of the target), behind (by how many nats per row its recent log density is below the best), cost and model.
+        of the target), behind (how far its recent log density is below the best member, in nats per row), cost and
+        model.
     changes_ : list of (int, str)
         The changes that were detected: the row where each began, and what changed, "relation", "inputs" or "target".
 
@@ -131,10 +131,10 @@ class Auto(SelfTuning):
         return Parts(
             members=tuple(dict.fromkeys(names)),
             kernel=self.kernel,
-            noise=None if self.noise is None else positive("Leave it out to have it tuned.", noise=self.noise),
+            noise=None if self.noise is None else positive("Use None to tune it.", noise=self.noise),
             forgetting=None if self.forgetting is None else fraction(forgetting=self.forgetting),
             neighbors=count(neighbors=self.neighbors),
-            store=None if self.store is None else count("Use None to keep all.", store=self.store),
+            store=None if self.store is None else count("Use None to keep all rows.", store=self.store),
             budget=count(budget=self.budget),
         )
 

@@ -1,4 +1,4 @@
-"""A model composed from rows, and its learner, which gets another member after a change."""
+"""A model chosen from rows, and its learner, which gets an additional member after a change."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from onlinegp.predictions import Predictions
 from onlinegp.predictions.transformed import transformed
 from onlinegp.state import dump, load
 
-STRETCH = ("log_scale", "rows", "more", "fewer")  # of Conformal
-WIDER = 4.0  # intervals are wider at first, by this over the number of rows learned
-RETUNED_AT = {300: 150, 1000: 700}  # in rows after a change: when a member is adopted, and the start of its tuning
+STRETCH = ("log_scale", "rows", "more", "fewer")  # fields of Conformal
+WIDER = 4.0  # intervals are wider at first, by WIDER / number of learned rows
+RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: {when a retuned member is used: when its tuning starts}
 PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
 MOST_RETUNED = 1000  # rows
-CATCH_UP = 8  # rows of the backlog that a candidate learns in one call, or more if few calls are left
+CATCH_UP = 8  # rows that a candidate learns in a call to catch up, or more if few calls are left
 
 
 class Member(NamedTuple):
@@ -37,10 +37,10 @@ class Member(NamedTuple):
     ----------
     name : str
     weight : its weight for the next row
-    error : the usual standard deviation that it predicts, corrected by its errors, in standard deviations of the target
-        of the tuning rows; None if it is alone
-    behind : how far its recent log densities are below those of the best member, in nats per row
-    cost : of one row, in words
+    error : the usual predicted standard deviation, corrected by the errors, in standard deviations of the target of the
+        tuning rows; None for a single member
+    behind : how far its recent log density is below the best member, in nats per row
+    cost : the cost of a row, in words
     model : the model without its wrappers, unfitted
     """
 
@@ -53,22 +53,23 @@ class Member(NamedTuple):
 
 
 class Chooser(Protocol):
-    """Chooses a model for rows: scaled, with corrected intervals, `Scaled(Conformal(...))`.
+    """Base class of objects that choose a model from rows.
 
-    Where targets are skewed, it is inside `Transformed`.
+    The model is scaled, with corrected intervals, `Scaled(Conformal(...))`. For skewed targets it is inside
+    `Transformed`.
     """
 
     def compose(self, X: Array, Y: Array, progress: Progress = ...) -> OuterRegressor:
         """Return a model for a stream that starts with X (n, d) and Y (n, p). At least one output must vary."""
 
     def compose_quickly(self, X: Array, Y: Array, progress: Progress = ...) -> OuterRegressor:
-        """Return such a model after at most about two milliseconds per row."""
+        """Return a model like `compose`, with less tuning: about two milliseconds per row."""
 
     def untuned(self, X: Array, Y: Array) -> OuterRegressor:
-        """Return such a model from few rows, within milliseconds."""
+        """Return a model like `compose` from few rows, within milliseconds."""
 
     def retune(self, X: Array, Y: Array, progress: Progress = ...) -> HeavyTailed | None:
-        """Return a member for the rows since a change, None if there is nothing to tune."""
+        """Return a member tuned on the rows since a change, or None if nothing can be tuned."""
 
 
 class Composed:
@@ -76,15 +77,15 @@ class Composed:
 
     Attributes
     ----------
-    chosen : the model, unfitted
+    chosen : the unfitted model
     inner : its learner
-    unexplained : the share of the variance that it did not predict in the second half of its tuning rows
+    unexplained : the share of the variance that was not predicted in the second half of the tuning rows
     """
 
     def __init__(self, parts: Chooser, chosen: OuterRegressor, features: int, outputs: int) -> None:
         inside = chosen.model if type(chosen) is Transformed else chosen
         if type(inside) is not Scaled or type(inside.model) is not Conformal:
-            raise ValueError(f"what was chosen must be scaled, with corrected intervals, got {chosen!r}.")
+            raise ValueError(f"the chosen model must be Scaled(Conformal(...)), got {chosen!r}.")
         self.chosen, self.unexplained = chosen, 1.0
         self._parts, self._features, self._outputs = parts, features, outputs
         self._retuning: Job | None = None
@@ -97,7 +98,7 @@ class Composed:
 
     @property
     def mixture(self) -> MixtureLearner | None:
-        """The readable mixture, up to date; None if another model was chosen."""
+        """The current mixture as a Python learner, or None if another model was chosen."""
         mixture = innermost_learner(outer(self.inner))
         return mixture if isinstance(mixture, MixtureLearner) else None
 
@@ -112,10 +113,10 @@ class Composed:
         return [Member(name, *found[name], model.facts.cost, model) for name, model in models.items()]
 
     def repeat(self, X: Array, Y: Array) -> None:
-        """Learn the rows that it was composed from.
+        """Learn the rows from which the model was chosen.
 
-        Its intervals contain these rows too often, so the stretch of the intervals does not learn from them. After few
-        rows the intervals are wider.
+        Intervals contain these rows too often, so the stretch of the intervals does not learn from them. With few rows,
+        intervals are wider.
         """
         chosen = self.chosen
         own = transformed(Y, np.array(chosen.power), np.array(chosen.unit)) if type(chosen) is Transformed else Y
@@ -134,7 +135,7 @@ class Composed:
         load(self.inner, contents)
 
     def _usable(self, X: Array, Y: Array) -> NDArray[np.bool_]:
-        """Return which rows a model that has learned little may learn: it cannot tell outliers from others."""
+        """Return the rows without outliers, for a model that has learned too little to detect outliers by itself."""
         return ~isolated(X, Y) if _is_robust(self.chosen) else np.ones(len(Y), dtype=bool)
 
     def _without_outliers(self, X: Array, Y: Array) -> tuple[Array, Array]:
@@ -142,7 +143,7 @@ class Composed:
         return X[kept], Y[kept]
 
     def _retune(self, mixture: MixtureLearner) -> None:
-        """Tune a member on the rows since the last change, if there was one, or adopt it."""
+        """After a change, tune a member on the rows since the change, or use it if it is due."""
         detector = mixture.detector
         assert detector is not None
         if not len(detector.rows):
@@ -151,7 +152,7 @@ class Composed:
         X, Y = detector.latest(detector.since_change)
         began = RETUNED_AT.get(detector.age)
         if began is None:
-            if detector.age == PAUSES[0] and _is_robust(self.chosen):  # by now outliers are seen as such
+            if detector.age == PAUSES[0] and _is_robust(self.chosen):  # by now the member can detect outliers by itself
                 mixture.restart([FRESH], detector.since_change)
             self._retuning = self._new_retuning(X, Y)
             return
@@ -180,32 +181,32 @@ class Composed:
 
 
 def _is_robust(model: OnlineRegressor) -> bool:
-    """Whether a model, or a model inside it, rejects outliers."""
+    """Whether a model or an inner model rejects outliers."""
     if isinstance(model, Mixture):
         return any(_is_robust(one) for _, one in model.named())
     return isinstance(model, Robust) or (isinstance(model, OuterRegressor) and _is_robust(model.model))
 
 
 class Candidate:
-    """A model that is tuned in the background, and then learns the rows that arrived meanwhile.
+    """A model that is tuned in the background, and then learns the rows that arrived in the meantime.
 
     Attributes
     ----------
-    rows : the number of rows that it is tuned on
+    rows : the number of rows to tune on
     """
 
     def __init__(self, parts: Chooser, X: Array, Y: Array, rows: int, *, quick: bool, behind: bool = True) -> None:
         def learn(chosen: OuterRegressor) -> Composed:
             composed = Composed(parts, chosen, X.shape[1], Y.shape[1])
             composed.repeat(X, Y)
-            composed.inner.predict(X[:1])  # compiles it, so that no row waits for that
+            composed.inner.predict(X[:1])  # compile now, so that no row waits
             return composed
 
         tune = parts.compose_quickly if quick else parts.compose
         self.rows, self._learned, self._job = rows, 0, (submit if behind else Job)(tune, X, Y, then=learn)
 
     def catch_up(self, X: Array, Y: Array, left: int) -> None:
-        """Learn some of the rows X and Y since the tuning began, if it has ended: all of them in `left` calls."""
+        """If the tuning has ended, learn some of the rows since its start (X, Y), all of them within `left` calls."""
         if self._job.ready:
             behind = len(X) - self._learned
             part = slice(self._learned, self._learned + min(behind, max(CATCH_UP, -(-behind // left))))
@@ -213,7 +214,7 @@ class Candidate:
             self._learned = part.stop
 
     def found(self, X: Array, Y: Array, progress: Progress) -> Composed:
-        """Return the tuned model, which has learned all rows since the tuning began."""
+        """Return the tuned model after it has learned all rows since the start of the tuning."""
         composed: Composed = self._job.result(progress)
         composed.inner.learn(X[self._learned :], Y[self._learned :])
         self._learned = len(X)

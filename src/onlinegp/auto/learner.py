@@ -1,4 +1,4 @@
-"""The learner of `Auto`: the running mean and spread at first, then a model composed from the rows so far."""
+"""The learner of `Auto` and `Tuned`: first mean and spread, then a model chosen from the rows so far."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from onlinegp.state import (
     points,
 )
 
-FEWEST, MOST = 5, 10_000  # rows to tune on
-EARLY = (5, 10, 20, 40)  # rows after which a model is composed without tuning
-_TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # receives the share of a tuning that is done
+FEWEST, MOST = 5, 10_000  # limits of the number of rows to tune on
+EARLY = (5, 10, 20, 40)  # numbers of rows after which a model is chosen without tuning
+_TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # receives the finished share of a tuning
 
 
 @contextmanager
 def watched(progress: Progress) -> Iterator[None]:
-    """Call `progress` with the share of a tuning that is done, in the block."""
+    """In this context, call `progress` with the finished share of each tuning."""
     token = _TUNING.set(progress)
     try:
         yield
@@ -51,9 +51,9 @@ def watched(progress: Progress) -> Iterator[None]:
 
 
 class AutoLearner(WithFields):
-    """The rows to tune on, as long as they are needed, and the learner that was composed from them, if there is one.
+    """The rows to tune on, while they are needed, and the learner chosen from them, if there is one.
 
-    A constant target gives nothing to tune on: if a tuning is due while it is constant, the count of rows starts again.
+    Nothing can be tuned on a constant target: if a tuning is due while the target is constant, counting starts again.
     """
 
     fields = {
@@ -72,7 +72,7 @@ class AutoLearner(WithFields):
         self.features, self.outputs, self.rows = features, outputs, rows
         doubled = (earliest * 2**k for k in range(rows.bit_length()))
         self.due = sorted({rows, *(n for n in doubled if n < rows and n + int(delay * n) <= rows)})
-        # rows at which a tuning is adopted, and its rows; the last tuning takes longest, and has twice the delay
+        # {row from which a tuning is used: its number of rows}; the last tuning takes longest, so its delay is doubled
         self.adoptions = {n + int((2.0 if n == rows else 1.0) * delay * n): n for n in self.due}
         self._tuned = min(self.adoptions)
         if delay:
@@ -80,12 +80,13 @@ class AutoLearner(WithFields):
         self._last = max(self.adoptions)
         self._delay = delay
         self._candidate: Candidate | None = None
-        self._seen, self._done, self._at = 0, False, 0  # rows; whether tuning has ended, and inner.seen at that time
-        self.constant = 0  # rows that do not count, because the target was constant
+        # Number of rows; whether tuning has ended, and inner.seen at that time
+        self._seen, self._done, self._at = 0, False, 0
+        self.constant = 0  # number of rows that do not count, because the target was constant
         self._composed: Composed | None = None
         self._described: tuple[OuterRegressor, str] | None = None  # the chosen model and its description
         self._parts = parts
-        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # the latest rows, as many as are needed
+        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # the last rows that are needed
 
     @property
     def size(self) -> int:
@@ -97,12 +98,12 @@ class AutoLearner(WithFields):
 
     @property
     def atomic(self) -> bool:
-        """Whether the composed model takes the next call, so that all layers learn it or none does."""
+        """Whether a call that fails has changed all layers or none, because only the chosen model processes it."""
         return self._done and getattr(self.inner, "atomic", False)
 
     @property
     def together(self) -> int:
-        """The rows until the last tuning. Of the tunings within one call only the latest counts."""
+        """The number of rows until the last tuning: a call with all of them skips the earlier tunings."""
         return max(0, self._last - self._counted())
 
     @property
@@ -119,7 +120,7 @@ class AutoLearner(WithFields):
 
     @property
     def tuned_rows(self) -> int:
-        """The number of rows of the last adopted tuning; 0 before the first."""
+        """The number of rows of the tuning in use; 0 before the first tuning."""
         return max((n for row, n in self.adoptions.items() if row <= self._counted() and n in self.due), default=0)
 
     def weights(self) -> dict[str, float]:
@@ -131,7 +132,7 @@ class AutoLearner(WithFields):
         mixture = None if self._composed is None else self._composed.mixture
         if mixture is None or mixture.detector is None:
             return []
-        before = self.seen - mixture.seen  # rows that were not kept for the last tuning
+        before = self.seen - mixture.seen  # rows before the stored rows of the last tuning
         return [(before + row, kind) for row, kind in mixture.detector.changes()]
 
     def members(self) -> list[Member]:
@@ -140,14 +141,14 @@ class AutoLearner(WithFields):
 
     @property
     def until_tuning(self) -> float:
-        """The number of rows until the next tuning; infinity if there is none."""
+        """The number of rows until the next tuning; infinity without tuning."""
         return np.inf if self._final() else self._together(self.rows)
 
     def learn(self, X: Array, Y: Array) -> None:
         start = 0
         while start < len(X):
             part = slice(start, start + self._together(len(X) - start))
-            end = self._counted() + len(X) - start  # of these rows
+            end = self._counted() + len(X) - start  # the last of these rows
             if self.inner is not None and not self._replaced(self._counted(), end):
                 self.inner.learn(X[part], Y[part])
             self._take(X[part], Y[part], end)
@@ -193,11 +194,11 @@ class AutoLearner(WithFields):
         return self._done or self._counted() >= self._last
 
     def _replaced(self, after: int, end: int) -> bool:
-        """Whether a tuning is adopted after a number of rows, up to another number."""
+        """Whether a new tuning is used from a row in (after, end]."""
         return any(after < row <= end for row in self.adoptions)
 
     def _together(self, n: int) -> int:
-        """Return the number of the next n rows before something is due, at least one."""
+        """Return how many of the next n rows come before a tuning is due, at least one."""
         if self._final():
             return n
         counted = self._counted()
@@ -209,7 +210,7 @@ class AutoLearner(WithFields):
             return predicted, size.copy()
         before = np.concatenate([self._Y, Y])
         ends = range(len(self._Y), len(before))
-        parts = [self._so_far(1, before[max(0, end - self._last) : end]) for end in ends]  # as many as are kept
+        parts = [self._so_far(1, before[max(0, end - self._last) : end]) for end in ends]  # limited to the stored rows
         return Predictions.joined(parts), np.zeros(len(X), dtype=np.int64)
 
     def _so_far(self, rows: int, Y: Array) -> Predictions:
@@ -217,9 +218,9 @@ class AutoLearner(WithFields):
         return like_so_far(Gaussian(np.zeros(shape), np.ones(shape)), Y)
 
     def _take(self, X: Array, Y: Array, end: int = 0) -> None:
-        """Count rows that were learned, keep them while they are needed, and tune if that is due.
+        """Count and store learned rows, and tune if a tuning is due.
 
-        Up to the number of rows `end` nothing is predicted: of the tunings adopted by then, only the last one counts.
+        Until row `end` nothing is predicted, so only the last tuning before this row matters.
         """
         if self._done:
             return
@@ -236,7 +237,7 @@ class AutoLearner(WithFields):
             raise
 
     def _attend(self, end: int) -> None:
-        """Start or adopt the tunings that are due after this number of rows."""
+        """Start or use the tunings that are due after this number of rows."""
         counted = self._counted()
         if counted in self.due and not moments(self._tuning_rows(counted)[1])[2].any():
             self.constant, self._candidate = self._seen, None
@@ -252,17 +253,17 @@ class AutoLearner(WithFields):
             self._candidate.catch_up(X, Y, max(1, self._adopted_at(tuned) - counted))
 
     def _adopted_at(self, n: int) -> int:
-        """Return the number of rows after which a tuning on n rows is adopted."""
+        """Return the row from which a tuning on n rows is used."""
         return next(row for row, tuned in self.adoptions.items() if tuned == n)
 
     def _tuning_rows(self, n: int) -> tuple[Array, Array]:
-        """Return the rows that are tuned on when n rows are counted."""
+        """Return the rows of a tuning after n counted rows."""
         end = len(self._Y) - (self._counted() - n)
         part = slice(max(0, end - self.rows), end)
         return self._X[part], self._Y[part]
 
     def _since(self, n: int) -> tuple[Array, Array]:
-        """Return the rows after the first n that are counted."""
+        """Return the rows after the first n counted rows."""
         part = slice(len(self._Y) - (self._counted() - n), None)
         return self._X[part], self._Y[part]
 
@@ -271,7 +272,7 @@ class AutoLearner(WithFields):
         return Candidate(self._parts, *self._tuning_rows(n), n, quick=quick, behind=behind)
 
     def _adopt(self, n: int) -> None:
-        """Continue with the model that was tuned on the first n rows and has learned the rows since then."""
+        """Continue with the model that was tuned on the first n rows and has learned all later rows."""
         if n not in self.due:
             self._begin_untuned()
             return
@@ -285,7 +286,7 @@ class AutoLearner(WithFields):
             self._at, self._done = self._composed.inner.seen, True
 
     def _begin_untuned(self) -> None:
-        """Continue with members that need no tuning until the first tuning is adopted."""
+        """Continue with untuned members until the first tuning is used."""
         if moments(self._Y)[2].any():
             chosen = self._parts.untuned(self._X, self._Y)
             self._composed = Composed(self._parts, chosen, self.features, self.outputs)
@@ -295,7 +296,7 @@ class AutoLearner(WithFields):
 
     @property
     def _chosen(self) -> NDArray[np.uint8]:
-        """The description and the record of the chosen model; empty before there is one."""
+        """The description and the record of the chosen model. Empty before a model is chosen."""
         if self.chosen is None or self.inner is None:
             return np.empty(0, dtype=np.uint8)
         if self._described is None or self._described[0] is not self.chosen:
@@ -318,7 +319,7 @@ class AutoLearner(WithFields):
         values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else None
 
     def _started(self, data: bytes) -> Composed:
-        """Return the chosen model, with a learner loaded from the record."""
+        """Return the chosen model with a learner loaded from its record."""
         description, contents = described_from_bytes(data)
         chosen = rebuild(json.loads(description))
         composed = Composed(self._parts, chosen, self.features, self.outputs)  # type: ignore[arg-type]  # it checks

@@ -1,4 +1,4 @@
-"""Compose a model for a stream from some of its rows: scales, tuned kernels, and the members of a mixture."""
+"""Choose the model of `Auto` for a stream from its rows: scales, kernels, and the members of the mixture."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ MEMBERS = (
     "fresh",
 )
 SHAPES = (MATERN, SMOOTH, ROUGH)
-SOME = 500  # rows that a kernel of another shape is tuned on
-WORSE = 30.0  # nats: a kernel that is less likely by this much on the tuning rows is left out
-LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
+SOME = 500  # rows to tune a kernel of another shape
+WORSE = 30.0  # nats: kernels that are less likely by this on the tuning rows are left out
+LEAST_NOISE = 1e-10  # smallest noise of the linear member, for exactly linear rows
 LINEAR_FORGETTING = (1.0, 0.999)
-# Two members with short memories follow a change in the stream: a forgetting KRLST, and a GP on few, recent rows.
+# Two members with short memories follow changes: a KRLST that forgets, and a GP on the last rows
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
 RECENT = ("krlst-recent", "local-recent")
-FRESH_STORE = 2000  # rows of the fresh member
+FRESH_STORE = 2000  # rows to store in the fresh member
 OTHER = "residual-other"
-FRESH = "fresh"  # the member that starts again at a change
+FRESH = "fresh"  # the member that starts again after a change
 RETUNED = "retuned"  # the member that is tuned on the rows since the last change
-GATE = 4.0  # of the mixture; a gate of 2 loses where inputs are far from all rows
-# Recent rows count less than with a fade of 0.9, so that one extreme row decides less; the record decides otherwise.
-# Chosen on recorded predictions of the members, on the ten streams of benchmarks/accuracy.py and nine that change.
+GATE = 4.0  # gate of the mixture; a gate of 2 is worse for inputs far from all rows
+# A fade of 0.8, not 0.9, limits the effect of a single extreme row; `lasting` adds a longer memory. Both were chosen on
+# recorded predictions of the members, on the ten streams of benchmarks/accuracy.py and nine streams with changes.
 FADE, LASTING = 0.8, 10.0
 TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
 
@@ -86,7 +86,7 @@ class Parts:
         return self._composed(X, Y, self.likely, progress)
 
     def compose_quickly(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> OuterRegressor:
-        """Return such a model with quickly tuned kernels, without forgetting."""
+        """Return a model like `compose`, with quickly tuned kernels and without forgetting."""
         return self._composed(X, Y, self._quickly_tuned, progress)
 
     @single_threaded_blas
@@ -96,7 +96,7 @@ class Parts:
         off = isolated(X, Y)
         x, y, Z, T = standardized(X[~off], Y[~off])
         members = self._models(Z, T, tune(Z, T, progress))
-        if off.any():  # a residual GP that does not learn them shares no rows
+        if off.any():  # a residual GP without the outliers cannot share rows
             members = {
                 name: _robust(name, model) for name, model in members.items() if name != "local" or len(members) == 1
             }
@@ -104,7 +104,7 @@ class Parts:
         return on_scales(scaled(mixture, x, y), scales)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
-        """Return a model for a stream that starts with the few rows X and Y, within milliseconds."""
+        """Return an untuned model for a stream that starts with few rows X and Y, within milliseconds."""
         x, y, Z, T = standardized(X, Y)
         models: dict[str, OnlineRegressor] = {
             "linear": LinearRLS(noise=linear_noise(Z, T)),
@@ -119,7 +119,7 @@ class Parts:
 
     @single_threaded_blas
     def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> HeavyTailed | None:
-        """Return a member for the rows since a change, None if the target is constant in them."""
+        """Return a member tuned on the rows since a change, or None if their target is constant."""
         off = isolated(X, Y)
         X, Y = X[~off], Y[~off]
         if not moments(Y)[2].any():
@@ -146,7 +146,8 @@ class Parts:
             if one.log_likelihood > least
         }
         if "local" in models:
-            models["residual"] = self._residual(tuned["local"])  # it shares rows and solves with "local"
+            # Shares rows and the solution of equations with "local"
+            models["residual"] = self._residual(tuned["local"])
         if other is not None:
             models[OTHER] = self._residual(other)
         if "krlst" in self.members:
@@ -161,7 +162,7 @@ class Parts:
         return {name: models[name] for name in self.members if name in models} or {"local": self._local(best)}
 
     def likely(self, Z: Array, T: Array, progress: Progress = lambda share: None) -> dict[str, Hyperparameters]:
-        """Return kernels with noise and forgetting: without a linear part and with one, or the one that is given."""
+        """Return kernels with noise and forgetting: with and without a linear part, or the given kernel."""
         if self.kernel is not None:
             found = [self._given(self.kernel, Z, T)]
         else:
@@ -169,7 +170,7 @@ class Parts:
             shape = _family(quick[0])
             families = (shape, Family(shape.shape, linear=True))
             found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.2 + 0.6 * share))
-            if OTHER in self.members:  # a search of its own finds another kernel, not only another shape
+            if OTHER in self.members:  # an independent search, which finds other length scales, too
                 found += likely_kernels(Z, T, families=(_unlike(shape),), rows=SOME)
             progress(0.9)
         tuned = dict(zip(self._names(found), self._with_given(found, Z, T), strict=True))
@@ -195,7 +196,7 @@ class Parts:
     def _with_given(
         self, found: list[Hyperparameters], Z: Array, T: Array, *, likely: bool = True
     ) -> list[Hyperparameters]:
-        """Return hyperparameters with the noise and the forgetting that are given, or else the likely forgetting."""
+        """Return hyperparameters with the given noise and forgetting, or with the likely forgetting."""
         if self.noise is not None:
             found = [replace(one, noise=self.noise) for one in found]
         if self.forgetting is not None:
@@ -230,7 +231,7 @@ class Parts:
         }
 
     def _with_line(self, one: Hyperparameters, store: int | None) -> ResidualGP:
-        """Return a residual GP with a linear part, which replaces that of the kernel."""
+        """Return a residual GP with an explicit linear part in place of the linear part of the kernel."""
         kernel = one.kernel.left if self.kernel is None and isinstance(one.kernel, Sum) else one.kernel
         kept = store if self.store is None or store is None else min(store, self.store)
         return ResidualGP(
@@ -238,14 +239,14 @@ class Parts:
         )
 
     def _linear(self, Z: Array, T: Array) -> LinearRLS:
-        """Return linear regression with the noise that is left, and the forgetting that predicted the rows best."""
+        """Return linear regression with the residual noise, and the forgetting that predicts the rows best."""
         noise = linear_noise(Z, T)
         trials = [LinearRLS(noise=noise, forgetting=factor) for factor in LINEAR_FORGETTING]
         return max(trials, key=lambda one: prequential_density(HeavyTailed(one), Z, T)).unfitted()
 
 
 def _persists(T: Array) -> bool:
-    """Whether the last value predicts the next one better than the mean does, for any output."""
+    """Whether the last value predicts the next value better than the mean, for any output."""
     return bool((np.mean(np.diff(T, axis=0) ** 2, axis=0) < np.var(T, axis=0)).any())
 
 
@@ -257,7 +258,7 @@ def linear_noise(Z: Array, T: Array) -> float:
 
 
 def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
-    """Return the mixture of members. It follows changes if it has the members for that."""
+    """Return the mixture of members. It detects changes if it has the members for this."""
     fresh = [name for name in (FRESH, RETUNED) if name in members]
     rule: dict[str, Any] = (
         {"restarting": fresh, "against": "local-recent"} if fresh and "local-recent" in members else {}
@@ -266,7 +267,7 @@ def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
 
 
 def with_member(model: OuterRegressor, name: str, member: HeavyTailed) -> OuterRegressor:
-    """Return a composed model with one more member, or with the member of this name replaced."""
+    """Return a model with an additional member, or with the member of this name replaced."""
     if isinstance(model, Conformal):
         mixture = innermost(model)
         assert isinstance(mixture, Mixture)
@@ -276,7 +277,7 @@ def with_member(model: OuterRegressor, name: str, member: HeavyTailed) -> OuterR
 
 
 def on_scales(model: Scaled, scales: list[Shape]) -> OuterRegressor:
-    """Return a model of targets on other scales, in the units of the data."""
+    """Wrap a model of transformed targets so that it predicts in the units of the data."""
     if set(scales) == {AS_IT_IS}:
         return model
     powers, units = zip(*scales, strict=True)
@@ -284,19 +285,19 @@ def on_scales(model: Scaled, scales: list[Shape]) -> OuterRegressor:
 
 
 def around(outer: OuterRegressor, model: OnlineRegressor) -> OuterRegressor:
-    """Return a wrapper with another model inside."""
+    """Return a copy of a wrapper with another inner model."""
     return type(outer)(**outer.get_params(deep=False) | {"model": model})
 
 
 def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
-    """Return scales for X and Y, and both in these units, Y without the outputs that do not vary."""
+    """Return scales for X and Y, and X and Y in standard units, without constant outputs."""
     x, (center, std, varies) = Scale.of(X), moments(Y)
     y = Scale(center, np.where(varies, std, 1.0))
     return x, y, x(X), y(Y)[:, varies]
 
 
 def _robust(name: str, model: OnlineRegressor) -> OnlineRegressor:
-    """Return a member that rejects outliers, unless it is meant to follow every change."""
+    """Let a member reject outliers, unless it must follow all changes."""
     return model if name in RECENT else Robust(model, **ROBUST)
 
 
@@ -306,12 +307,12 @@ def scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:
 
 
 def _unlike(shape: Family) -> Family:
-    """Return the family whose errors differ most: rough kernels for smooth ones, and smooth kernels for others."""
+    """Return a family of kernels with a different shape: rough kernels for smooth kernels, and the reverse."""
     return ROUGH if shape == SMOOTH else SMOOTH
 
 
 def _family(one: Hyperparameters) -> Family:
-    """Return the family, without a linear part, that a kernel of `likely_kernels` is from."""
+    """Return the family of a kernel from `likely_kernels`, without its linear part."""
     scaled = one.kernel.left if isinstance(one.kernel, Sum) else one.kernel
     assert isinstance(scaled, kernels.Scaled)
     shape = type(scaled.kernel)

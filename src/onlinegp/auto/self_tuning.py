@@ -1,4 +1,4 @@
-"""The base class of models that tune themselves: when they tune, and what they have chosen."""
+"""The base class of models that tune themselves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost_learner
 
-EARLIEST = 80  # rows to tune on first; by then the process in the background has started
+EARLIEST = 80  # rows of the first tuning; by then the background process has started
 
 REMEDY = "Look for impossible values, or for a column in other units, and start again with fit."
 
 
 class SelfTuning(OnlineRegressor):
-    """Base class of `Auto` and `Tuned`: tune on the first rows, repeatedly, until there are `rows` of them."""
+    """Base class of `Auto` and `Tuned`: tune repeatedly on the first rows, until there are `rows` rows."""
 
     rows: int
     earliest: int | None
@@ -30,13 +30,13 @@ class SelfTuning(OnlineRegressor):
 
     @abstractmethod
     def _chooser(self) -> Chooser:
-        """Return the chooser of a model for the rows so far, or raise an error if a parameter is invalid."""
+        """Return the chooser of the model. Raise an error if a parameter is invalid."""
 
     def start(self, features: int, outputs: int) -> Learner:
         return AutoLearner(self._chooser(), features, outputs, *self._timing())
 
     def _timing(self) -> tuple[int, int, float]:
-        """Return rows, earliest and tuning_delay; raise an error if one is invalid."""
+        """Return rows, earliest and tuning_delay. Raise an error if one is invalid."""
         rows = count("1000 is plenty.", rows=self.rows)
         earliest = (
             min(EARLIEST, rows) if self.earliest is None else count("80 is a good start.", earliest=self.earliest)
@@ -49,13 +49,13 @@ class SelfTuning(OnlineRegressor):
         delay = non_negative("Use 0.0 to wait for each tuning.", tuning_delay=self.tuning_delay)
         if delay > 1.0:
             raise ValueError(
-                f"tuning_delay must be at most 1, got {delay:g}: the next tuning is due when the rows doubled."
+                f"tuning_delay must be at most 1, got {delay:g}: the next tuning comes when the rows have doubled."
             )
         return rows, earliest, delay
 
     @property
     def chosen_(self) -> OnlineRegressor | None:
-        """The tuned model, unfitted; None before the first tuning."""
+        """The unfitted tuned model, or None before the first tuning."""
         chosen = self._auto.chosen
         return None if chosen is None else chosen.unfitted()
 

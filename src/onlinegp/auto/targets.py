@@ -1,4 +1,4 @@
-"""Find out whether the targets of the first rows are skewed or have outliers."""
+"""Check whether the targets of the first rows are skewed or have outliers."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from onlinegp.predictions.transformed import transformed
 
 TUNED, TRIED = 200, 500  # rows
 
-SPREAD = 0.3  # std / mean of the targets; below it no other scale is tried, because it would be nearly linear
-ROOT, LOG = (0.5, 0.03), (0.0, 0.05)  # power, and unit over the median of the positive targets
-LOG_BETTER = 0.15  # nats per row by which a logarithm must be better than a root, which extrapolates less far
+SPREAD = 0.3  # other scales are nearly linear, and not tried, for a smaller std / mean of the targets
+ROOT, LOG = (0.5, 0.03), (0.0, 0.05)  # power, and unit / median of the positive targets
+LOG_BETTER = 0.15  # nats per row by which a logarithm must be better than a root, which is safer for extrapolation
 BETTER = 0.05, 5.0  # nats per row, and in total, by which another scale must be better than y itself
-WORSE = 1.05  # the largest ratio of squared errors: another scale may not be worse than this
+WORSE = 1.05  # another scale must not increase squared errors by more than this factor
 Shape = tuple[float, float]  # power and unit
 AS_IT_IS: Shape = 1.0, 1.0
 
-OUTLIER_DEVIATIONS, NORMAL_MAD = 5.0, 1.4826  # an outlier is farther; standard deviation over the MAD of a normal
-NEAREST, OUTLIERS = 5, 0.005  # rows that an outlier differs from, and the smallest share of outliers that matters
-# Members do not learn outliers, where there are some: standard deviations, and first rows, which are known to have none
+OUTLIER_DEVIATIONS, NORMAL_MAD = 5.0, 1.4826  # threshold of outliers; standard deviation / MAD of a normal distribution
+# Number of nearest rows that an outlier must differ from; smallest share of outliers that matters
+NEAREST, OUTLIERS = 5, 0.005
+# If there are outliers, members reject them: limits in standard deviations, and number of first rows without outliers
 ROBUST: dict[str, Any] = {"bound": 3.0, "reject": 6.0, "rows": 50}
-SOME_PAIRS, MOST_PAIRS = 2.0, 3.0  # consecutive outliers: a number, and a multiple of the number expected by chance
+# Limits of consecutive outliers: a number, and a multiple of the number expected by chance
+SOME_PAIRS, MOST_PAIRS = 2.0, 3.0
 
 
 def likely_scales(X: Array, Y: Array) -> list[Shape]:
     """Return power and unit for each output of rows X (n, d) and Y (n, p); see `Transformed`.
 
-    Other scales are tried only for targets that are not negative.
+    Other scales are tried only for targets without negative values.
     """
     return [_likely_scale(X[-TRIED:], y[-TRIED:]) for y in Y.T]
 
@@ -47,7 +49,7 @@ def _likely_scale(X: Array, y: Array) -> Shape:
     typical, half = float(np.median(y[y > 0.0])), len(y) // 2
 
     def judged(shape: Shape) -> tuple[float, float]:
-        """Return mean log density and squared error in the second half of the rows."""
+        """Return the mean log density and the mean squared error in the second half of the rows."""
         z = transformed(y, *shape)
         (center, *_), (spread, *_) = moments(z[:, None])[:2]
         on_scale = _trial(X, (z - center) / spread).affine(center, spread)
@@ -65,10 +67,10 @@ def _likely_scale(X: Array, y: Array) -> Shape:
 
 
 def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
-    """Return which rows are outliers: targets far from the median of all, and from those of the nearest rows.
+    """Return which rows are outliers: targets far from the median, and far from the targets of the nearest rows.
 
-    There are none if few targets are far away, if most far targets are close to those of the nearest rows, or if they
-    are consecutive, like peaks of a price: members should learn these.
+    No row is an outlier if only few targets are far away, if most far targets are close to the targets of the nearest
+    rows, or if far targets are consecutive, like peaks of a price, because members should learn these.
     """
     center = np.median(Y, axis=0)
     spread = np.where((mad := np.median(np.abs(Y - center), axis=0)) > 0.0, NORMAL_MAD * mad, np.inf)
@@ -86,7 +88,7 @@ def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
 
 
 def _trial(X: Array, y: Array) -> Predictions:
-    """Return the predictions of a quickly tuned GP, each row from those before it; y is in standard units."""
+    """Return the one-step-ahead predictions of a quickly tuned GP. y is in standard units."""
     X = Scale.of(X)(X)
     pick = np.unique(np.linspace(0, len(X) - 1, min(len(X), TUNED)).astype(int))
     found = quickly_likely_kernels(X[pick], y[pick], families=(MATERN,))[0]

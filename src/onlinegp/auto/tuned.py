@@ -1,4 +1,4 @@
-"""`Tuned`: any model, with kernel, noise and scales tuned on the first rows of the stream."""
+"""`Tuned`: tune the kernel, noise and scales of any model on the first rows of the stream."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class Tuned(SelfTuning):
     """Wrap a model and tune its kernel, noise and other parameters on the first rows, in the units of the data.
 
     The first rows are predicted by their mean and spread, then by linear regression, the last value and the nearest
-    rows. After `earliest` rows the model is tuned in the background, in standard units. It then learns all rows so far
-    and replaces the others. This is repeated each time the number of rows has doubled, until it reaches `rows`. The
+    rows. After `earliest` rows the model is tuned in the background, in standard units. Then it learns all rows so far
+    and replaces the first models. This is repeated each time the number of rows has doubled, up to `rows` rows. The
     variance is corrected by past errors (:class:`HeavyTailed`), and the 95% interval by past misses
     (:class:`Conformal`).
 
-    Kernel and noise are the most likely ones, with or without a linear part in the kernel. Other parameters, such as
-    step, radius or forgetting, are chosen by how well they predict the second half of the rows; see
+    Kernel and noise maximize the posterior density, with or without a linear part in the kernel. Other parameters, such
+    as step, radius or forgetting, are those that predict the second half of the rows best; see
     `onlinegp.batch.search_space`. The members of a :class:`Mixture` are tuned one by one. A model without parameters to
-    tune is scaled and corrected. Results depend on the data alone.
+    tune is scaled and corrected. Results depend only on the data.
 
-    Use it where :class:`Auto` is too slow: a row costs as much as with the inner model alone.
+    Use it if :class:`Auto` is too slow: after the tuning, a row takes the same time as with the inner model alone.
 
     Cost: that of the model inside; a tuning takes seconds for a thousand rows
     Memory: that of the model inside, and the first rows
@@ -60,11 +60,11 @@ class Tuned(SelfTuning):
     earliest : int, optional
         The number of rows of the first tuning, at most `rows`; 80 if None.
     tuning_delay : float
-        A tuning on n rows runs in the background and is adopted tuning_delay x n rows later, at most n. If it is not
-        ready by then, the stream waits. With zero it waits for each tuning.
+        A tuning on n rows runs in the background and is used tuning_delay x n rows later, at most n. If it is not ready
+        by then, the stream waits. With zero the stream waits for each tuning.
     fixed : sequence of str, optional
-        The parameters of the inner model that are not tuned, in standard units; if None, those that differ from their
-        defaults. Parameters that are never searched, such as a budget, always stay.
+        The parameters of the inner model that are not tuned, in standard units. If None, parameters that differ from
+        their defaults are not tuned. Parameters that are never searched, such as a budget, always stay.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Tuned(SelfTuning):
 
     def start(self, features: int, outputs: int) -> Learner:
         inside = self._inside()
-        if isinstance(inside, WithLags):  # past values are inputs, and are tuned with the others
+        if isinstance(inside, WithLags):  # past values are inputs like all others
             own = self.get_params(deep=False)
             return around(inside, Tuned(**own | {"model": inside.model})).start(features, outputs)
         return super().start(features, outputs)
@@ -113,11 +113,11 @@ class Tuned(SelfTuning):
     def tuned_on(self, X: Array, y: Array, progress: Progress = lambda share: None) -> OnlineRegressor:
         """Return an unfitted model tuned on all of these rows, with scales and corrected intervals.
 
-        All models of a fleet can start from it.
+        All models of a fleet can start from this model.
         """
         X, y = check_Xy(X, y)
         if not moments(Y := y.reshape(len(y), -1))[2].any():
-            raise ValueError("y must vary to be tuned on, got the same value in all rows. Use more rows.")
+            raise ValueError("y must vary, got the same value in all rows. Use more rows.")
         return self._chooser().compose(X, Y, progress)
 
     def _chooser(self) -> Chooser:
@@ -128,13 +128,13 @@ class Tuned(SelfTuning):
         names = None if self.fixed is None else tuple([self.fixed] if isinstance(self.fixed, str) else self.fixed)
         if odd := sorted(set(names or ()) - known):
             raise ValueError(
-                f"fixed must name parameters of the model inside: {', '.join(sorted(known))}, got {odd[0]!r}."
+                f"fixed must name parameters of the inner model: {', '.join(sorted(known))}, got {odd[0]!r}."
             )
         inside.check()
         return OneModel(inside.unfitted(), names)
 
     def _inside(self) -> OnlineRegressor:
-        """Return the model inside, if it can be tuned."""
+        """Return the inner model. Raise an error if it cannot be tuned."""
         return _checked(self.model)
 
 
@@ -146,14 +146,14 @@ def _checked(model: Any) -> OnlineRegressor:
 
 
 def _leaves(model: OnlineRegressor) -> list[OnlineRegressor]:
-    """Return the models to tune inside a model; refuse what cannot be tuned."""
+    """Return the models to tune inside a model. Raise an error for models that cannot be tuned."""
     name = type(model).__name__
     if model.tunes_itself:
-        raise TypeError(f"model must be one that does not tune itself, got {name}. Use it without Tuned.")
+        raise TypeError(f"model must not tune itself, got {name}. Use {name} without Tuned.")
     if isinstance(model, Detector):
-        raise TypeError("model must be one without a Detector. Use Detector(Tuned(...)).")
+        raise TypeError("model must not contain a Detector. Use Detector(Tuned(...)).")
     if isinstance(model, WithLags):
-        raise TypeError(f"{name} must be directly inside Tuned, around the others: Tuned(Lagged(Robust(KRLST()))).")
+        raise TypeError(f"{name} must be directly inside Tuned, around other wrappers: Tuned(Lagged(Robust(KRLST()))).")
     if isinstance(model, OuterRegressor):
         return _leaves(model.model)
     if isinstance(model, Mixture):
@@ -163,7 +163,7 @@ def _leaves(model: OnlineRegressor) -> list[OnlineRegressor]:
 
 @dataclass(frozen=True)
 class OneModel:
-    """Chooses the parameters of one model; see `Chooser`."""
+    """Choose the parameters of one model; see `Chooser`."""
 
     model: OnlineRegressor
     fixed: tuple[str, ...] | None = None
@@ -187,14 +187,14 @@ class OneModel:
 
 
 class _Tuning:
-    """The tuning of models on rows in standard units, which share the likeliest kernels."""
+    """Tune models on rows in standard units. All models share the most likely kernels."""
 
     def __init__(self, fixed: tuple[str, ...] | None, Z: Array, T: Array, progress: Progress) -> None:
         self.fixed, self.Z, self.T, self.progress = fixed, Z, T, progress
         self._likely: list[Hyperparameters] = []
 
     def of(self, model: OnlineRegressor) -> OnlineRegressor:
-        """Return a model with tuned parameters, like those inside it."""
+        """Return a copy of a model with tuned parameters, also inside."""
         if isinstance(model, OuterRegressor):
             return around(model, self.of(model.model))
         if isinstance(model, Mixture):

@@ -1,8 +1,8 @@
-"""Work in the background: one thread and one child process. They affect when a result is ready, never the result.
+"""Work in the background on one thread and in one child process, which does not change any result.
 
-Tuning is Python code. On a thread of this process it would hold the interpreter's lock for milliseconds at a time, so a
-child does it, `python -m onlinegp.background.child`, and sends the result through a pipe. The thread waits for it, then
-does what remains, mostly in compiled code that releases the lock. Without a child the thread does everything.
+Tuning is Python code. On a thread it would hold the lock of the interpreter for milliseconds at a time, so a child
+process does it, `python -m onlinegp.background.child`, and sends the result through a pipe. The thread waits for the
+result, then does the rest, mostly in compiled code that releases the lock. Without a child the thread does everything.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 Progress = Callable[[float], None]
-LENGTH = struct.Struct("<q")  # of the message that follows
-# For glibc: matrices of a thousand rows come from memory that is kept, not from new pages, which take 10% of a tuning.
+LENGTH = struct.Struct("<q")  # length of the message that follows
+# For glibc: reuse the memory of large matrices. New pages take 10% of the time of a tuning
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000"}
 _LOOK = 0.1  # seconds between two updates of a progress bar
 _PATIENCE = 10.0  # seconds that the end of the interpreter waits for the thread
 
 _queue: SimpleQueue[Job] = SimpleQueue()
 _lock = threading.Lock()
-_owner = 0  # the process that has the thread
+_owner = 0  # id of the process that owns the thread
 _thread: threading.Thread | None = None
 _child: subprocess.Popen[bytes] | None = None
 _ending = threading.Event()
@@ -43,7 +43,7 @@ def send(pipe: IO[bytes], message: Any) -> None:
 
 
 def receive(pipe: IO[bytes]) -> Any:
-    """Return the next message. Raise EOFError if there is none."""
+    """Return the next message. Raise EOFError at the end."""
     return pickle.loads(_read(pipe, LENGTH.unpack(_read(pipe, LENGTH.size))[0]))
 
 
@@ -60,8 +60,8 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
 class Job:
     """A function to call in the background, and a function, `then`, to call with its result in this process.
 
-    Both are called once, in the background or by the caller that needs the result first. Each call of `result`
-    raises what they raised. `progress` is called with the share that is done.
+    Both are called once, in the background or by the caller that needs the result first. If they raise an error, each
+    call of `result` raises it. `progress` is called with the finished share of the work.
     """
 
     def __init__(self, function: Callable[..., Any], *args: Any, then: Callable[[Any], Any]) -> None:
@@ -77,7 +77,7 @@ class Job:
 
     def result(self, progress: Progress) -> Any:
         """Return the result. Wait for it, or compute it here, if it is not ready."""
-        if os.getpid() != self._process:  # a fork, in which no thread works on it
+        if os.getpid() != self._process:  # after a fork: no thread works on this job
             return self._work(progress)
         if not self._finished.is_set():
             if self._claimed.acquire(blocking=False):
@@ -116,7 +116,8 @@ class Job:
             send(child.stdin, (self._function, self._args))
             while isinstance(answer := receive(child.stdout), float):
                 progress(answer)
-        except (OSError, EOFError, pickle.PickleError, AttributeError, TypeError):  # no child, or no pickle
+        # No child, or the function cannot be pickled
+        except (OSError, EOFError, pickle.PickleError, AttributeError, TypeError):
             _dismiss()
             answer = None
         return self._work(progress) if answer is None else self._then(answer[0])
@@ -128,7 +129,7 @@ class Job:
 
 
 def submit(function: Callable[..., Any], *args: Any, then: Callable[[Any], Any]) -> Job:
-    """Return a job that waits for the thread of this process."""
+    """Return a new job, and put it into the queue of the thread."""
     prepare()
     job = Job(function, *args, then=then)
     _queue.put(job)
@@ -136,7 +137,7 @@ def submit(function: Callable[..., Any], *args: Any, then: Callable[[Any], Any])
 
 
 def prepare() -> None:
-    """Start the thread of this process, which starts the child, unless they run already."""
+    """Start the thread, which starts the child, if they do not run yet."""
     global _owner, _thread
     if _owner == os.getpid():
         return
@@ -154,7 +155,7 @@ def _serve() -> None:
 
 
 def _start_child() -> None:
-    """Start the child, and wait until it has imported what it needs; until then jobs are not claimed."""
+    """Start the child, and wait until it has imported its modules. No job is claimed before."""
     global _child
     if not sys.executable or _ending.is_set():
         return
@@ -192,18 +193,18 @@ def _close(child: subprocess.Popen[bytes]) -> None:
 
 
 def _end() -> None:
-    """Stop thread and child before the interpreter ends: compiled code must not return after its end."""
+    """Stop thread and child before the interpreter ends, because compiled code must not return after the end."""
     if _owner == os.getpid() and _thread is not None:
         _ending.set()
         if (child := _child) is not None:
             child.kill()  # so that the thread does not wait for it
-        _queue.put(Job(lambda _: None, then=lambda _: None))  # in case it waits for one
+        _queue.put(Job(lambda _: None, then=lambda _: None))  # wakes the thread if it waits for a job
         _thread.join(_PATIENCE)
         _dismiss()
 
 
 def _after_fork() -> None:
-    """After a fork, drop the thread and the worker: they belong to the parent, and the worker must end with it only."""
+    """After a fork, forget the thread and the child process, which belong to the parent."""
     global _queue, _lock, _child
     _queue, _lock, child, _child = SimpleQueue(), threading.Lock(), _child, None
     if child is not None:

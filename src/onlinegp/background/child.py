@@ -22,7 +22,7 @@ def main() -> None:
     import scipy.optimize
     import scipy.spatial.distance  # noqa: F401
 
-    with single_threaded_blas:  # looks for libraries, and later rows need not wait for that
+    with single_threaded_blas:  # searches for libraries now, so that later rows need not wait
         pass
 
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)

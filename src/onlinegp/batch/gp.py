@@ -1,7 +1,7 @@
 """Batch Gaussian process regression, and hyperparameters by maximum likelihood.
 
 The model is y = f(x) + e, where f is a zero-mean Gaussian process with covariance k, and e is independent
-noise with variance `noise`. If y is far from zero, center it first.
+noise with variance `noise`. Center y first if its mean is not zero.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from onlinegp.predictions import Gaussian
 from onlinegp.processes import single_threaded_blas
 
 LEAST_GAIN = 1e-7  # smaller improvements of a likelihood do not matter
-EVALUATIONS = 15_000  # the most per climb
+EVALUATIONS = 15_000  # limit per climb
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MaximumLikelihood:
     noise: float
     log_marginal_likelihood: float
     converged: bool  # whether the last search ended before its limit of iterations
-    evaluations: int  # of the likelihood, including those on a subset
+    evaluations: int  # number of evaluations of the likelihood, also on subsets
 
 
 @single_threaded_blas
@@ -59,9 +59,9 @@ def maximum_likelihood(
 ) -> MaximumLikelihood:
     """Return the hyperparameters and the noise that maximize the marginal likelihood (L-BFGS-B).
 
-    The search starts from the given values, and `restarts` more times from random values within a factor of 100
-    of them. If there are more than `subset` rows, each search first runs on a random subset of this size. The given
-    start and the best one then continue on all rows.
+    The search starts from the given values, and `restarts` more times from random values within a factor of 100 of the
+    given values. With more than `subset` rows, each search first runs on a random subset of this size. Then the
+    searches from the given start and from the best start continue on all rows.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def maximum_likelihood(
     X, y : arrays, (n, d) and (n,) or (n, outputs)
         The data, finite.
     restarts, seed : int, and int, numpy Generator or None
-        The number of random starts in addition to the given one; the seed of these and of the subset.
+        The number of random starts in addition to the given start, and the seed of random starts and the subset.
     span : float
         Every hyperparameter stays within this factor of its given value.
     subset : int
@@ -87,7 +87,7 @@ def maximum_likelihood(
     rng = np.random.default_rng(seed)
     kernel(X[:1])  # raises an error for a kernel of the wrong width before the search begins
     with np.errstate(divide="ignore"):
-        given = np.append(kernel.theta, np.log(noise))  # -inf for values of zero, which stay zero
+        given = np.append(kernel.theta, np.log(noise))  # values of zero have the logarithm -inf and stay zero
     if np.isneginf(given).all():  # nothing to search
         value = log_marginal_likelihood(kernel, noise, X, y)
         return MaximumLikelihood(kernel, noise, value, converged=True, evaluations=1)
@@ -110,7 +110,7 @@ def maximum_likelihood(
     climbs = [climbed(theta, X[rows], y[rows]) for theta in starts]
     best = min(climbs, key=lambda one: one.loss)
     if len(rows) < len(X):
-        # on all rows: from the given start, and from the best start if it differs
+        # on all rows, from the given start and from the best start
         best = min(climbs, key=lambda one: round(_loss(kernel, one.theta, X, y)[0], 3))
         finalists = [climbs[0]] if best is climbs[0] else [climbs[0], best]
         finals = [climbed(one.theta, X, y) for one in finalists]
@@ -146,14 +146,14 @@ class GPRegression(Estimator):
     noise : float
         Variance of the noise on y. Zero is allowed: the mean then passes through the data.
     optimize : bool
-        Whether `fit` tunes kernel and noise by maximum likelihood, starting from the given values.
+        Whether `fit` tunes kernel and noise by maximum likelihood, starting at the given values.
     restarts, seed : int, and int, numpy Generator or None
-        The number of random starts of that search in addition to the given one, and their seed.
+        The number of random starts of this search in addition to the given start, and their seed.
 
     Attributes
     ----------
     kernel_, noise_ : Kernel, float
-        The kernel and noise in use: the given or the tuned ones.
+        The given kernel and noise, or the tuned kernel and noise with `optimize`.
     alpha_ : array, (n,) or (n, outputs)
         Weights (K + noise I)^-1 y.
     jitter_ : float
@@ -164,7 +164,7 @@ class GPRegression(Estimator):
     Notes
     -----
     The prior mean is zero, as in the paper: center y first if its mean is not zero. Several outputs (a `y` with
-    columns) share the kernel, the noise and therefore the variance. Before `fit`, predictions are those of the prior.
+    columns) share the kernel, the noise and therefore the variance. Before `fit`, predictions come from the prior.
 
     References
     ----------
@@ -253,20 +253,20 @@ class GPRegression(Estimator):
         if return_std:
             variance = kernel.diag(X) - np.einsum("ij,ij->j", V, V)
             std = np.sqrt(np.maximum(variance, 0.0) + noise)
-            return mean, np.broadcast_to(std, mean.T.shape).T.copy()  # outputs share it
+            return mean, np.broadcast_to(std, mean.T.shape).T.copy()  # equal for all outputs
         return mean
 
     def predict_distribution(self, X: ArrayLike) -> Gaussian:
-        """Return the predictive distributions of y at `X`, noise included."""
+        """Return the predictive distributions of y at the rows of X, including the noise."""
         return Gaussian(*self.predict(X, return_std=True))
 
     def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Return the ends of the intervals that contain y with probability `level`, at the rows of X."""
+        """Return lower and upper ends of the intervals that contain y with probability `level` at the rows of X."""
         return self.predict_distribution(X).interval(level)
 
     @property
     def importance_(self) -> Array:
-        """How much each input matters, (d,), as shares by the length scales; see `OnlineRegressor.importance_`."""
+        """How much each input matters, (d,): shares from the length scales; see `OnlineRegressor.importance_`."""
         if not hasattr(self, "X_train_"):
             raise AttributeError("this GPRegression has no importance_ before fit.")
         return importance(self.kernel_, self.X_train_, self.X_train_.std(axis=0))
@@ -277,7 +277,7 @@ class GPRegression(Estimator):
         Parameters
         ----------
         theta : array, (p + 1,), optional
-            Logarithms of the kernel's hyperparameters and, last, of the noise; the current ones if not given.
+            Logarithms of the hyperparameters of the kernel, then of the noise. The current values if None.
         gradient : bool
             Whether to return the pair (value, gradient).
         """

@@ -1,4 +1,4 @@
-"""The marginal likelihood of a Gaussian process, and the climber that maximizes it."""
+"""The marginal likelihood of a Gaussian process, and its maximization."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Array, y: Array, *,
     K, pullback = kernel.with_pullback(X)
     value, L, alpha = factored(K, noise, y)
     # d log p(y) / d theta = 1/2 tr(W dK/dtheta),   W = alpha alpha' - (K + noise I)^-1
-    inverse, _ = dpotri(L, lower=1, overwrite_c=1)  # its lower triangle
+    inverse, _ = dpotri(L, lower=1, overwrite_c=1)  # lower triangle of the inverse
     W = alpha @ alpha.T
     W -= y[0].size * _symmetric(inverse.T)
     return value, 0.5 * np.append(pullback(W), noise * np.trace(W))
@@ -86,7 +86,7 @@ def _symmetric(A: Array) -> Array:
 
 
 def one_step_ahead(kernel: Kernel, noise: float, X: Array, y: Array) -> Gaussian:
-    """Return the predictive distribution of each y, (n,) or (n, outputs), given all rows before it.
+    """Return the predictive distribution of each y, (n,) or (n, outputs), given all earlier rows.
 
     With L L' = K + noise I, y_i - mean_i = L_ii (L^-1 y)_i and std_i = L_ii, so one factorization is enough.
     """
@@ -103,7 +103,7 @@ def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
 
 
 def likelihood_at(kernel: Kernel, theta: Array, X: Array, y: Array) -> tuple[float, Array]:
-    """Return the log likelihood at theta and its gradient; NaN and zeros if it cannot be computed."""
+    """Return the log likelihood at theta and its gradient, or NaN and zeros if it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
             value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
@@ -113,7 +113,7 @@ def likelihood_at(kernel: Kernel, theta: Array, X: Array, y: Array) -> tuple[flo
 
 
 def loss_of(value: float, gradient: Array, theta: Array, size: int) -> tuple[float, Array]:
-    """Return minus a log density per value of y, and its gradient; FAILED if one of them is not finite."""
+    """Return minus a log density per value of y, and its gradient. FAILED and zeros if one is not finite."""
     loss, slope = -value / size, -gradient / size
     if not (np.isfinite(loss) and np.isfinite(slope[np.isfinite(theta)]).all()):
         return FAILED, np.zeros_like(theta)  # the line search then takes a shorter step
@@ -122,11 +122,11 @@ def loss_of(value: float, gradient: Array, theta: Array, size: int) -> tuple[flo
 
 @dataclass
 class Climb:
-    """The best point of a climb: [kernel.theta, log noise], its loss, and the effort."""
+    """The result of a climb: the best point [kernel.theta, log noise], its loss, and the effort."""
 
     theta: Array
     loss: float = np.inf
-    converged: bool = False  # whether it ended before its limits
+    converged: bool = False  # whether the climb ended before its limits
     evaluations: int = 0
 
 
@@ -146,7 +146,7 @@ def climb(
 ) -> Climb:
     """Minimize a loss from `start` by L-BFGS-B, and return the best point. Entries of -inf stay fixed.
 
-    It ends when the relative gain is less than `least_gain`, or when `over` returns True.
+    The climb ends when the relative gain is less than `least_gain`, or when `over` returns True.
     """
     from scipy.optimize import minimize
 

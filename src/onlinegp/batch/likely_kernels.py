@@ -37,18 +37,17 @@ STARTS = (  # length scales / sqrt(d), and noise
     (1.0, 0.5),  # noisy
     (4.0, 1e-4),  # smooth
 )
-# Length scales relative to those of a Matern 5/2 kernel on the same data. A search that starts from a kernel of another
-# shape converts its length scales by them.
-# Chosen on KIN40K and cadata, checked on Santa Fe and a drawn function.
+# Length scales relative to a Matern 5/2 kernel on the same data, for searches that start from a kernel of another
+# shape. Chosen on KIN40K and cadata, checked on Santa Fe and a random function.
 RELATIVE_LENGTH: dict[Any, float] = {Matern32: 1.5, Matern52: 1.0, RBF: 0.6}
-MORE_NOISE = (1.0, 10.0, 100.0)  # relative to the noise of the other shape
-MAX_ISOTROPIC_ROWS = 24  # with at most this many rows, a decomposition starts no threads
+MORE_NOISE = (1.0, 10.0, 100.0)  # noise relative to the noise of the other shape
+MAX_ISOTROPIC_ROWS = 24  # for more rows, decompositions would start threads
 ISOTROPIC = (1.0, 2.5, 6.0)  # length scales / sqrt(d), if there are few rows
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """A tuned kernel and noise, from `estimate_hyperparameters` or `likely_kernels`.
+    """A tuned kernel and noise, the result of `estimate_hyperparameters` and `likely_kernels`.
 
     Attributes
     ----------
@@ -72,7 +71,7 @@ class Hyperparameters:
 
     @property
     def log_evidence(self) -> float:
-        """The log likelihood per row: the mean log density of a row, given the rows before it."""
+        """The log likelihood per row: the mean log density of a row given all earlier rows."""
         return self.log_likelihood / self.rows
 
     def krlst(self, budget: int = 100) -> KRLST:
@@ -82,13 +81,13 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Family:
-    """Covariances c k(x, z), with k of one shape and one length scale per column; with `linear`, + v x.z + b."""
+    """Covariances c k(x, z), where k has a given shape and a length scale per column. With `linear`, add v x.z + b."""
 
     shape: Callable[[tuple[float, ...]], Kernel]
     linear: bool = False
 
     def kernel(self, scales: tuple[float, ...]) -> Kernel:
-        """Return a covariance of the family, with these length scales."""
+        """Return the covariance of the family with these length scales."""
         kernel = 1.0 * self.shape(scales)
         return kernel + (Linear(0.1) + 0.1) if self.linear else kernel
 
@@ -112,17 +111,17 @@ def likely_kernels(
     """Return the best kernel and noise of each family for the data, the most likely first.
 
     The search maximizes the posterior density under weak priors. It starts from several points: short and long length
-    scales, noisy and smooth. The function to be learned is assumed not to change over time.
+    scales, noisy and smooth. The function is assumed not to change over time.
 
     Parameters
     ----------
     X, y : array-likes of shape (n, d) and (n,)
         In standard units: each column and the target centered and scaled.
     families : sequence of Family
-        If a family with a linear term comes after the same family without it, its search starts only from the result
-        of that family.
+        If a family with a linear term comes after the same family without it, its search starts from the result of the
+        family without it.
     rows : int
-        If there are more rows, they are thinned evenly: a step of the search costs rows^3.
+        More rows are thinned evenly, because a step of the search costs rows^3.
     seconds : float
         The search ends after about this time, with the best result so far. Without a limit, the result is the same
         in every run, to the last bit.
@@ -162,7 +161,7 @@ def _within(group: Group, X: Array, y: Array, seconds: float) -> dict[Family, Hy
 
 
 def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family, Hyperparameters]:
-    """Return the best of each family. A family with a linear term starts from the result without it."""
+    """Return the best result of each family. A family with a linear term starts from the result without it."""
     found: dict[Family, Hyperparameters] = {}
     for family, order in group:
         plain = found.get(Family(family.shape)) if family.linear else None
@@ -181,7 +180,7 @@ def _most_likely(
 ) -> Hyperparameters:
     """Return the result of the search, or the center of the prior if no kernel matrix can be factored.
 
-    It starts from `plain` alone, if that is given, which is of the same family or of one without a linear term.
+    With `plain`, a result of the same family or without the linear term, the search starts only there.
     """
     d = X.shape[1]
     template = family.kernel((1.0,) * d)
@@ -220,10 +219,10 @@ def quickly_likely_kernels(
     start: Hyperparameters | None = None,
     progress: Progress = lambda share: None,
 ) -> list[Hyperparameters]:
-    """Return a likely kernel and noise of each family, the most likely first, much sooner than `likely_kernels`.
+    """Return a likely kernel and noise of each family, the most likely first, much faster than `likely_kernels`.
 
-    The search of the first family starts from `start`, or from several points if that is None. Each other family starts
-    from the best result so far among the families without a linear term.
+    The search of the first family starts from `start`, or from several points if `start` is None. Other families start
+    from the best result so far without a linear term.
     """
     X, y = _thinned(X, y, rows)
     order = np.random.default_rng(0).permutation(len(y))
@@ -237,7 +236,7 @@ def quickly_likely_kernels(
 
 
 def likely_isotropic(X: Array, y: Array, *, family: Family) -> Hyperparameters:
-    """Return the most likely of a few kernels with one length scale for all columns. It is fast, and uses few rows."""
+    """Return the most likely of a few kernels with a common length scale for all columns. Fast, for few rows."""
     pick = np.unique(np.linspace(0, len(X) - 1, min(len(X), MAX_ISOTROPIC_ROWS)).astype(int))
     X, y, d = X[pick], y[pick], X.shape[1]
     r2 = ((X[:, None, :] - X) ** 2).sum(axis=2) / d
@@ -256,7 +255,7 @@ def likely_isotropic(X: Array, y: Array, *, family: Family) -> Hyperparameters:
 def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> Hyperparameters:
     """Return the given kernel with the best noise for the data, from a fine grid.
 
-    One decomposition is enough for all noises: with K = U diag(s) U' and z = U' y, up to a constant,
+    A single decomposition serves all noises: with K = U diag(s) U' and z = U' y, up to a constant,
 
         log N(y | 0, K + noise I) = -1/2 sum_i [z_i^2 / (s_i + noise) + log(s_i + noise)]
     """

@@ -1,8 +1,8 @@
-"""Maximize the posterior density of hyperparameters: weak priors, several starts, few rows first.
+"""Maximize the posterior density of hyperparameters, with weak priors, from several starts, first on few rows.
 
-The likelihood of a Gaussian process has several maxima, and with few rows some of them have zero noise. So we maximize
-the sum of the log likelihood and the log of a prior: wide, independent normal distributions of the log hyperparameters,
-centered at values that fit the spread of the data. A thousand rows outweigh the prior, twenty do not.
+The likelihood of a Gaussian process has several maxima. With few rows, some of them have zero noise. A prior avoids
+these: wide, independent normal distributions of the log hyperparameters, centered at values that fit the spread of the
+data. A thousand rows outweigh the prior, twenty do not.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ POWER = 1.5
 WEIGHTS = 2.0
 NOISE = 2.5
 OTHER = 2.0
-NOISE_SHARE = 1e-2  # the center of the noise prior, as a share of the power
-REACH = 5.0  # the search stays within this many standard deviations of the center of the prior
-ITERATIONS = 15  # on all rows
+NOISE_SHARE = 1e-2  # prior mean of the noise, relative to the power
+REACH = 5.0  # the search stays within this number of standard deviations of the prior mean
+ITERATIONS = 15  # limit on all rows
 LEAST_GAIN = 1e-5  # smaller improvements of a posterior do not matter
 
 Progress = Callable[[float], None]
@@ -36,7 +36,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the search: climbs on a subset of the rows, from which the best continue."""
+    """A stage of the search: climbs on a subset of the rows, of which the best continue."""
 
     rows: int
     iterations: int
@@ -63,7 +63,7 @@ class Prior:
         return cls(np.append(mean, np.log(NOISE_SHARE * power)), np.append(std, NOISE))
 
     def log_density(self, theta: Array) -> tuple[float, Array]:
-        """Return the log density up to a constant, and its gradient. Entries of -inf do not count."""
+        """Return the log density up to a constant, and its gradient. Entries of -inf are ignored."""
         u = np.where(np.isfinite(theta), (theta - self.mean) / self.std, 0.0)
         return -0.5 * float(u @ u), -u / self.std
 
@@ -115,7 +115,7 @@ class Clock:
 
     seconds: float = np.inf
     progress: Progress = lambda share: None
-    total: float = 1.0  # of work
+    total: float = 1.0  # the amount of work
     done: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
@@ -129,7 +129,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """The seconds until it is over."""
+        """The number of seconds that are left."""
         return max(0.0, self.seconds - (time.monotonic() - self.started))
 
     def advance(self, work: float) -> None:
@@ -138,7 +138,7 @@ class Clock:
 
 
 def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Array) -> tuple[float, Array]:
-    """Return minus the log posterior per value of y, and its gradient; FAILED if it cannot be computed."""
+    """Return minus the log posterior per value of y, and its gradient. FAILED and zeros if it cannot be computed."""
     value, gradient = likelihood_at(kernel, theta, X, y)
     density, slope = prior.log_density(theta)
     return loss_of(value + density, gradient + slope, theta, y.size)
@@ -182,7 +182,7 @@ def climbs(
 def _climb_elsewhere(
     kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, iterations: int, seconds: float
 ) -> Climb:
-    """Climb with a new clock: clocks of other processes or machines are not comparable."""
+    """Climb with a new clock, because clocks of other processes or machines are not comparable."""
     return climb_posterior(kernel, start, prior, X, y, iterations=iterations, clock=Clock(seconds))
 
 
@@ -198,11 +198,11 @@ def search(
     jobs: Jobs = 1,
     quick: bool = False,
 ) -> tuple[Kernel, float]:
-    """Return the kernel and the noise with the largest posterior density found from several starts.
+    """Return the kernel and the noise with the largest posterior density, from several starts.
 
-    Each start climbs on a few rows, the first ones in a random `order`. The best continue with more rows, and one with
-    all rows. Starts that are already good join `later`, because few rows would mislead them. The climbs of a stage are
-    independent, so with `jobs` they run in parallel. A quick search has one stage on few rows, and stops early.
+    Each start climbs on a few rows, the first rows in a random `order`. The best points continue with more rows, and
+    the best of all with all rows. Starts in `later` are already good, and are added after the stages with few rows.
+    With `jobs`, the climbs of a stage run in parallel. A quick search has a single stage on few rows, and stops early.
     """
     prior = Prior.of(kernel, X, y)
     if quick:
@@ -231,7 +231,7 @@ def _best_on_few(
     clock: Clock,
     jobs: Jobs,
 ) -> list[Array]:
-    """Return the best points of a stage, or all of them if there are not more rows than it takes."""
+    """Return the best points of a stage. Return all points if there are too few rows for the stage."""
     if stage.rows >= len(y) or not points:
         return points
     few, more = np.sort(order[: stage.rows]), np.sort(order[: 2 * stage.rows])
@@ -258,5 +258,5 @@ def planned(starts: int, rows: int, later: int = 0) -> float:
 
 
 def _last(rows: int) -> int:
-    """Return the iterations on all rows: more if there was no smaller stage."""
+    """Return the number of iterations on all rows, which is larger without an earlier stage."""
     return ITERATIONS if rows > FIRST.rows else 2 * ITERATIONS

@@ -1,4 +1,4 @@
-"""Search for the parameters with which a model predicts best, starting from tuned hyperparameters."""
+"""Search for the best parameters of a model, starting from tuned hyperparameters."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from onlinegp.models import OnlineRegressor
 from onlinegp.processes import Jobs
 
 BUDGET = 300
-EFFORT = 100_000  # the largest number of rows that the search for one model may run, the same for every model
-DRAWS = 1000  # random starting points to draw; in a small space most of them have been tried already
+EFFORT = 100_000  # largest number of rows for all trials of a model
+DRAWS = 1000  # number of random starting points, many of which have been tried already in a small space
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The mean scores of a model over the last rows, each predicted before it was learned.
 
-    A model that broke down has an infinite error, and a log density of minus infinity.
+    A model that has diverged has an infinite error, and a log density of minus infinity.
     """
 
     log_density: float = -inf
     squared_error: float = inf
-    rows: int = 0  # all rows that the model ran through
+    rows: int = 0  # number of rows of the run
 
     def merit(self, by: str) -> float:
-        """Return a score that is larger for a better model, by "density" or by "error"."""
+        """Return a score by "density" or "error" that is larger for a better model."""
         return self.log_density if by == "density" else -self.squared_error
 
 
@@ -44,9 +44,9 @@ Judge = Callable[[OnlineRegressor], Outcome]
 
 @dataclass(frozen=True)
 class Trial:
-    """The best model of its class that was tried: its parameters, its scores, and the effort of the search.
+    """The best model of a class in a search: its parameters, its scores, and the effort of the search.
 
-    `tried` counts the models that were tried, `rows` the rows that all of them ran through.
+    `tried` is the number of models, `rows` the number of rows in all their runs.
     """
 
     estimator: type[OnlineRegressor]
@@ -57,7 +57,7 @@ class Trial:
 
     @property
     def log_density(self) -> float:
-        """The mean log density of the rows that were scored."""
+        """The mean log density of the scored rows."""
         return self.outcome.log_density
 
     def build(self) -> OnlineRegressor:
@@ -68,12 +68,12 @@ class Trial:
 def prequential(model: OnlineRegressor, X: Array, y: Array, *, last: float = 0.5) -> Outcome:
     """Return the scores over the last share `last` of the rows, each predicted before it was learned.
 
-    A row that was predicted before any row was learned does not count.
+    The first row, which is predicted before any row is learned, does not count.
     """
     with np.errstate(all="ignore"):
         try:
             trace = model.run(X, y, progress=False)
-        except (ValueError, FloatingPointError):  # the model broke down
+        except (ValueError, FloatingPointError):  # the model has diverged
             return Outcome(rows=len(y))
         scored = trace.scored & (np.arange(len(y)) >= int((1.0 - last) * len(y)))
         if not scored.any():
@@ -97,7 +97,7 @@ def hyperparameters(
     jobs: Jobs = 1,
     progress: Progress = lambda share: None,
 ) -> list[Hyperparameters]:
-    """Return the kernels and noises to try: the likely ones, or the given kernel with its likely noise."""
+    """Return the kernels and noises to try: likely kernels, or the given kernel with its likely noise."""
     kernel, noise = given.get("kernel"), given.get("noise")
     if kernel is None:
         return likely_kernels(Z, t, jobs=jobs, progress=progress)
@@ -122,8 +122,8 @@ def best_of(
     """Return the best model of a class: try the suggested models, then search around them.
 
     The search starts from each suggested model and changes one parameter at a time: it tries all values of a parameter,
-    keeps the best, and repeats until nothing improves or the effort is used up. The result is never worse than the
-    suggested models.
+    keeps the best value, and repeats until nothing improves or the effort is used up. The result is never worse than
+    the suggested models.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ def best_of(
     given : mapping, optional
         Parameters that are not searched.
     searched : mapping, optional
-        By parameter, the values to try in addition to the suggested one; those of `search_of(candidate)` if None.
+        {parameter: values to try in addition to the suggested value}. By default `search_of(candidate).tried`.
     by : {"density", "error"}, optional
-        The criterion; that of `search_of(candidate)` if None.
+        The criterion. By default `search_of(candidate).by`.
     effort : int
         The largest number of rows for all trials together; the suggested models are always tried.
     seed : int, optional
@@ -157,7 +157,7 @@ def best_of(
     return Trial(candidate, best.params(best.best), best.tried[best.best], tried, rows)
 
 
-Point = tuple[int, ...]  # the number of a move for each searched parameter, zero for none
+Point = tuple[int, ...]  # the index of a move for each searched parameter; zero means the suggested value
 
 
 class _Space:
@@ -184,17 +184,17 @@ class _Space:
 
     @property
     def rows(self) -> int:
-        """The rows that all trials ran through."""
+        """The number of rows in the runs of all trials."""
         return sum(outcome.rows for outcome in self.tried.values())
 
     def search(self, effort: int, until: float, rng: np.random.Generator | None) -> None:
-        """Descend from the suggested point, and then from random points if there is a generator."""
+        """Descend from the suggested point and, with a generator, from random points."""
         for point in chain([self.best], self._starts(rng)):
             if not self._descend(point, effort, until):
                 return
 
     def _starts(self, rng: np.random.Generator | None) -> Iterator[Point]:
-        """Draw points that have not been tried; few remain when the space is almost exhausted."""
+        """Draw points that have not been tried. There are few of them in a small space."""
         sizes = [1 + len(moves) for moves in self.moves.values()]
         for _ in range(0 if rng is None else DRAWS):
             assert rng is not None
@@ -203,7 +203,7 @@ class _Space:
                 yield point
 
     def _descend(self, here: Point, effort: int, until: float) -> bool:
-        """Improve a point along one coordinate after the other. Return whether effort is left."""
+        """Improve a point along each coordinate in turn. Return whether effort is left."""
         before = None
         while here != before:
             before = here

@@ -1,4 +1,4 @@
-"""What the tuner tries for each class of models: suggested parameters, and other values around them."""
+"""The search spaces of the tuner for each class of models."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LengthScales:
 
 @dataclass(frozen=True)
 class Isotropic:
-    """Give the suggested kernel the same length scale for all d columns: a factor times sqrt(d).
+    """Set all d length scales of the suggested kernel to a factor times sqrt(d).
 
     Two rows of d standardized columns have a distance of about sqrt(2 d).
     """
@@ -102,15 +102,15 @@ class Each:
 
 
 def length_scales(kernel: Kernel) -> Array:
-    """Return which entries of `kernel.theta` are logarithms of length scales, a mask."""
+    """Return a mask of the entries of `kernel.theta` that are logarithms of length scales."""
     return np.array(["length_scale" in name for name in kernel.names], dtype=bool)
 
 
 def typical_length_scale(kernel: Kernel) -> float:
-    """Return the length scale l with 1 / l^2 the mean of 1 / length_scale^2, or one if the kernel has none.
+    """Return l where 1 / l^2 is the mean of 1 / length_scale^2. Return 1 if the kernel has no length scale.
 
-    On average over all directions, a step of a given length changes the squared scaled distance by the same amount as
-    with a single length scale l. Irrelevant inputs, with very large length scales, matter only by their number.
+    Averaged over all directions, a single length scale l gives the same squared scaled distance for a step of given
+    length.
     """
     scales = kernel.theta[length_scales(kernel)]
     return float(np.mean(np.exp(-2.0 * scales)) ** -0.5) if scales.size else 1.0
@@ -123,10 +123,9 @@ class Search:
     Attributes
     ----------
     tried : mapping from str to tuple of Move
-        By parameter, the values to try in addition to the suggested one. Parameters that a class lacks are left out.
+        {parameter: values to try in addition to the suggested value}. Parameters that a class lacks are left out.
     by : {"density", "error"}
-        The criterion: the log density of rows that are predicted before they are learned, or the squared error, for a
-        model whose variance is not meaningful.
+        The criterion: the one-step-ahead log density, or the squared error for models without a meaningful variance.
     step_implies_noise : bool
         Whether the parameter `step` equals 1 / (noise + k(x, x)).
     suggest : callable
@@ -140,9 +139,9 @@ class Search:
 
 
 def search_of(cls: type[OnlineRegressor]) -> Search:
-    """Return how to tune a class: as listed below, or by its own attributes `searched` and `tuned_by`."""
+    """Return how to tune a class: its entry in SEARCHES, or its own attributes `searched` and `tuned_by`."""
     for base in cls.__mro__:
-        if "searched" in vars(base):  # a class from outside the library
+        if "searched" in vars(base):  # a class outside the library
             return Search(vars(base)["searched"], getattr(cls, "tuned_by", "density"))
         if base in SEARCHES:
             return SEARCHES[base]
@@ -152,7 +151,7 @@ def search_of(cls: type[OnlineRegressor]) -> Search:
 def suggested(cls: type[OnlineRegressor], kernel: Kernel, noise: float, budget: int | None) -> dict[str, Any]:
     """Return suggested parameters of a class for a tuned kernel and noise. Parameters that it lacks are left out.
 
-    A radius is half a length scale. A step that implies the noise is that of KLMS as an online GP.
+    A radius is half a length scale. A step that implies the noise is 1 / (noise + k(x, x)), as for KLMS.
     """
     search, radius = search_of(cls), 0.5 * typical_length_scale(kernel)
     found: dict[str, Any] = {"kernel": kernel, "noise": noise, "budget": budget, "radius": radius}
@@ -170,7 +169,7 @@ def times(*factors: float) -> tuple[Move, ...]:
     return tuple(map(Times, factors))
 
 
-# For comparisons, all models search the kernel and the noise too, in addition to what is listed for their classes.
+# Comparisons search kernel and noise of all models, in addition to the parameters that are listed for their classes
 WIDELY: Mapping[str, tuple[Move, ...]] = {
     "kernel": (*map(LengthScales, (0.25, 0.5, 2.0, 4.0)), *map(Isotropic, (0.25, 0.5, 1.0, 2.0))),
     "noise": times(0.01, 0.1, 10.0),
@@ -178,7 +177,7 @@ WIDELY: Mapping[str, tuple[Move, ...]] = {
 
 FORGETTING = values(0.9999, 0.999, 0.99)  # memories of 10,000, 1,000 and 100 rows
 MEMORY = 0.999999  # suggested forgetting: a memory of a million rows
-STORE = 100_000  # suggested number of rows to keep: bounds the cost, and is more than most streams have
+STORE = 100_000  # suggested number of rows to store: limits the cost, but is larger than most streams
 
 FILTER: Mapping[str, tuple[Move, ...]] = {
     "radius": times(0.25, 0.5, 2.0, 4.0),
@@ -196,7 +195,7 @@ LINEAR_STEP = times(0.01, 0.03, 0.1, 0.3, 2.0)
 
 
 def _kernels(kernel: Kernel, budget: int | None) -> dict[str, Any]:
-    """Suggest the tuned kernel with half, once and twice its length scales."""
+    """Suggest the tuned kernel with half, the same and twice the length scales."""
     return {"kernels": tuple(LengthScales(factor).of(kernel) for factor in (0.5, 1.0, 2.0))}
 
 
@@ -207,17 +206,17 @@ def _widths(kernel: Kernel, budget: int | None) -> dict[str, Any]:
 
 
 def _safe_to_remove(kernel: Kernel, budget: int | None) -> dict[str, Any]:
-    """Suggest, with a budget, weights that are safe to remove."""
+    """With a budget, suggest parameters with which weights are small before they are removed."""
     return {} if budget is None else {"step": 1.0, "epsilon": 10.0}
 
 
-SEARCHES: Mapping[type, Search] = {  # by class, or base class
+SEARCHES: Mapping[type, Search] = {  # {class or base class: search}
     KRLS: Search({"threshold": values(1e-3, 0.1, 0.3, 0.5)}),
     KRLST: Search(
         {"forgetting": FORGETTING, "power": values("fixed")},
         suggest=lambda *_: {"forgetting": MEMORY, "power": "learned"},
     ),
-    EXKRLS: Search(  # for a function that drifts and does not fade
+    EXKRLS: Search(  # for a function that drifts but does not fade
         {"drift": values(0.0, 1e-3, 1e-2, 1e-1), "forgetting": (*values(1.0), *FORGETTING)},
         suggest=lambda *_: {"transition": 1.0, "forgetting": MEMORY},
     ),
@@ -237,7 +236,7 @@ SEARCHES: Mapping[type, Search] = {  # by class, or base class
     KLMSCSL1: Search(PENALTY, "error"),
     KLMSCSAL1: Search(PENALTY, "error"),
     NLKAPA: Search({**FILTER, "epsilon": times(0.01, 0.1, 10.0)}, "error", suggest=_safe_to_remove),
-    KAPSM: Search(  # its radius is a norm of f, not a distance between inputs
+    KAPSM: Search(  # here `radius` is a norm of f, not a distance between inputs
         {**FILTER, "radius": values(1.0, 3.0, 10.0, 30.0)}, "error", suggest=lambda *_: {"radius": None}
     ),
     ExpansionRegressor: Search(FILTER, "error"),

@@ -4,8 +4,8 @@ A filter that forgets assumes that the function changes. Its model is a Gaussian
 
     cov(y_t, y_u) = k(x_t, x_u) a^|t - u| + noise [t = u],      0 < a <= 1
 
-whose time part is an AR(1) process. The forgetting of KRLS-T, back to the prior, is the exact filter of this model if
-the forgetting factor is lambda = a^2: from one sample to the next the mean shrinks by sqrt(lambda) = a.
+where the second factor is an AR(1) process in time. KRLS-T with back-to-prior forgetting and lambda = a^2 is the exact
+filter of this model: with each sample the mean shrinks by sqrt(lambda) = a.
 
 Van Vaerenbergh, Santamaria and Lazaro-Gredilla, "Estimation of the forgetting factor in kernel recursive least
 squares", MLSP 2012.
@@ -27,19 +27,19 @@ from onlinegp.kernels import RBF, Kernel, Matern12
 from onlinegp.processes import Jobs, single_threaded_blas
 from onlinegp.progress import ShareBar
 
-SMALLEST_FORGETTING = 1e-6  # with a smaller factor, KRLS-T forgets everything immediately
-MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which the correlation has decreased to 1 / e
+SMALLEST_FORGETTING = 1e-6  # smaller factors forget everything immediately
+MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # numbers of rows after which the correlation is 1 / e
 MARGIN = 3.0  # nats by which forgetting must be better than no forgetting
-LATEST = 1000  # the last rows, from which forgetting is estimated
-NOTHING = 0.98  # a model whose squared errors exceed this share of the variance explains nothing
+LATEST = 1000  # number of last rows for estimating forgetting
+NOTHING = 0.98  # a model explains nothing if squared errors exceed this share of the variance
 
 
 @single_threaded_blas
 def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyperparameters:
     """Return hyperparameters with the best forgetting factor for the rows, which must be in order.
 
-    It is the best of a grid of memories, from a hundred to a hundred thousand rows. It is 1, no forgetting, unless
-    another factor is more likely by 3 nats.
+    Candidates are memories from a hundred to a hundred thousand rows. The factor is 1 (no forgetting) unless another
+    factor is more likely by 3 nats.
     """
     from scipy.linalg import toeplitz
 
@@ -48,7 +48,7 @@ def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyp
     K, age = found.kernel(X), np.arange(len(y), dtype=np.float64)
 
     def trial(memory: float) -> Hyperparameters:
-        """Return the result with this memory, in rows."""
+        """Return the result with a memory in rows."""
         value = factored(K * toeplitz(np.exp(-age / memory)), found.noise, y)[0]
         return replace(found, forgetting=float(np.exp(-2.0 / memory)), log_likelihood=value, rows=len(y))
 
@@ -73,7 +73,7 @@ def estimate_hyperparameters(
 ) -> Hyperparameters:
     """Return the best kernel, noise and forgetting factor for a stream.
 
-    They maximize the posterior density under weak priors that depend on the spread of the data. The rows must be in
+    The result maximizes the posterior density under weak priors that depend on the spread of the data. Rows must be in
     order, one per time step. The prior mean is zero, as in the filters: center y first if its mean is not zero.
 
     Parameters
@@ -87,14 +87,13 @@ def estimate_hyperparameters(
     forgetting : float
         The starting value, less than one.
     rows : int
-        The largest number of rows to use, without gaps, from the middle of the stream: a step of the search costs
-        rows^3.
+        The largest number of rows to use, from the middle of the stream. A step of the search costs rows^3.
     restarts : int
-        The number of starts drawn from the prior, in addition to the given one.
+        The number of starts from the prior, in addition to the given start.
     seconds : float
         The search ends after about this time, with the best result so far.
     jobs : int or Executor, optional
-        The number of starts to search in parallel, over joblib; None for one per core. The result is the same.
+        The number of parallel searches, with joblib; None for one per core. It does not change the result.
     progress : callable, optional
         Called from time to time with the share of finished work, in (0, 1]. If None, a bar is shown on a terminal.
     seed : int, numpy Generator or None
@@ -119,7 +118,7 @@ def estimate_hyperparameters(
     if kernel is None:
         # about a third of the root mean square distance of two rows, which is sqrt(2 d) std
         kernel = power * RBF(tuple((0.5 * np.sqrt(X.shape[1]) * spreads(X)).tolist()))
-    noise = 0.1 * power if noise is None else positive("Leave it out for a guess.", noise=noise)
+    noise = 0.1 * power if noise is None else positive("Use None for a default.", noise=noise)
     tracked = Tracked(kernel, Matern12(_memory(forgetting)))
     tracked(np.ones((1, X.shape[1] + 1)))  # raises an error for a kernel of the wrong width before the search begins
 
@@ -150,8 +149,8 @@ def log_likelihood(kernel: Kernel, noise: float, forgetting: float, X: ArrayLike
 
 
 def _memory(forgetting: float) -> float:
-    """Return the length scale of time, in samples, of a forgetting factor: lambda = exp(-2 / length_scale)."""
+    """Return the length scale of time in samples for a forgetting factor: lambda = exp(-2 / length_scale)."""
     forgetting = fraction(forgetting=forgetting)
     if forgetting == 1.0:
-        raise ValueError("forgetting must start below 1, got 1.0. Use 0.99; the result can still be 1.")
+        raise ValueError("forgetting must start below 1, got 1.0. Use 0.99: the result can still be 1.")
     return -2.0 / float(np.log(forgetting))

@@ -13,7 +13,7 @@ from onlinegp.cli.help import Parser
 from onlinegp.cli.process import Terminated, drop_output, interruptible, one_blas_thread, stand_in_for_closed_streams
 from onlinegp.streams.errors import printable
 
-# command: the line that --help shows. The module of that name has add_arguments(parser) and main(args) -> exit code.
+# command: its line in --help. The module of this name has add_arguments(parser) and main(args) -> exit code
 COMMANDS = {
     "run": "predict each row of a file or a pipe, with intervals, and then learn it",
     "forecast": "predict the next values of a series, with intervals that widen",
@@ -21,8 +21,8 @@ COMMANDS = {
     "tune": "find the kernel, the noise and other parameters of a model from the first rows of a stream",
     "predict": "predict with a saved model, without learning",
     "inspect": "show the contents of a model file, a checkpoint or a store",
-    "confirm": "tell a saved detector that an event was real, so that the next one like it is found",
-    "models": "list every algorithm with its parameters, cost and citation",
+    "confirm": "tell a saved detector that an event was real, so that it reports similar events",
+    "models": "list all models with their parameters, cost and citation",
     "demo": "run six models on a simulated stream that changes: a table and a picture",
     "info": "show the engine, the instruction set and the versions",
     "reproduce": "run the experiments of papers: figures, numbers, and a report that checks their claims",
@@ -32,7 +32,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 not understood, 130 interrupted, 141 output closed.
 
-    An error may have its own `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
+    Errors with an attribute `exit_code` determine the code: 3 for bad data, 4 for a checkpoint that cannot be used.
     """
     stand_in_for_closed_streams()
     try:
@@ -79,7 +79,7 @@ def _command(argv: list[str]) -> int:
     try:
         args = parser.parse_args(_with_negative_codes(argv))
     except SystemExit:
-        sys.stdout.flush()  # the help; its reader may have closed the pipe, too
+        sys.stdout.flush()  # after the help, the pipe may be closed, too
         raise
     one_blas_thread()
     if args.paths is not None:
@@ -96,7 +96,7 @@ def _with_negative_codes(argv: list[str]) -> list[str]:
 
 
 def _told(error: Exception) -> str:
-    """Return the message of an error. For errors of the system: the file and the text, without the number."""
+    """Return the message of an error. For errors of the system: the file and the text, without the error number."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""`onlinegp forecast` without a chosen model: read the series of a file, forecast them, and print what was found."""
+"""`onlinegp forecast` with the automatic forecaster: read the series of a file, forecast them, print what was found."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from onlinegp.streams.writing.forecast_page import Chapter, write_forecasts
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
 PICTURES = (".png", ".svg", ".pdf")
-SHOWN = 3  # past values in a picture: this many times the steps, or cycles of the longest season
+SHOWN = 3  # past values in a picture, in multiples of the steps or of the longest season
 MOST_SHOWN = 1000
 FORECAST_COLUMNS = ("step", "mean", "median", "std", "lower", "upper")
 
 
 def check_shared(args: argparse.Namespace) -> None:
-    """Refuse invalid options that all forecasts have."""
+    """Raise an error for invalid options that all forecasts have."""
     checked_level(args.level)
     output_format(args.out)
     if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
@@ -81,7 +81,7 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
 
 
 def open_future(args: argparse.Namespace) -> Source | None:
-    """Return the table of the next rows, if there is one."""
+    """Open the table of --future, if there is one."""
     if args.future is None:
         return None
     return open_source(
@@ -95,13 +95,13 @@ def open_future(args: argparse.Namespace) -> Source | None:
 
 
 def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
-    """Refuse invalid options. Return the time zone and the seasons."""
+    """Raise an error for invalid options. Return the time zone and the seasons."""
     if args.backtest < 0:
         raise ValueError(f"--backtest must be 0 or more, got {args.backtest}.")
     if args.features is not None and args.by is not None:
-        raise ValueError("--features is for one series, but --by makes several. Leave one of them out.")
+        raise ValueError("--features is for one series, but --by makes several series. Leave out one of both options.")
     if args.features is None and args.future is not None:
-        raise ValueError(f"--future {args.future} is for a model with features. Name them: --features A,B.")
+        raise ValueError(f"--future {args.future} needs the names of its features: --features A,B.")
     if args.features is not None and args.future is None:
         raise ValueError(
             f"--features {args.features} needs --future FILE, a table with these columns for the next rows."
@@ -141,13 +141,13 @@ def _write(args: argparse.Namespace, columns: Columns, series: list[Series], for
 
 
 def _chapter(series: Series, ahead: Forecast, columns: Columns, tested: str) -> Chapter:
-    """Return what there is to tell about a series."""
+    """Return the part of the page about a series."""
     times = ""
     if series.dates is not None and series.step is not None:
         first, last = (written(series.dates[i], series.step) for i in (0, -1))
         times = f", a row {series.step} from {first} to {last}"
     missing = int(np.isnan(series.y).sum())
-    gaps = f", {missing} of them missing" if missing else ""
+    gaps = f", of which {missing} are missing" if missing else ""
     seasons = " and ".join(f"{s:g}" for s in ahead.seasons)
     season = f"season of {seasons} rows" if ahead.seasons else "no season"
     weights = ", ".join(f"{family} {weight:.2f}" for family, weight in ahead.weights.items())
@@ -162,14 +162,14 @@ def _chapter(series: Series, ahead: Forecast, columns: Columns, tested: str) -> 
 def _tell_found(series: Series, chapter: Chapter, talk: Talk) -> None:
     talk(f"{chapter.title}: {chapter.story}")
     if np.isfinite(series.y).sum() < FEWEST_KNOWN:
-        few = f"with fewer than {FEWEST_KNOWN} values, the forecast is the last one, in a rough interval."
+        few = f"with fewer than {FEWEST_KNOWN} values, the forecast is the last value with a rough interval."
         talk(f"{chapter.title}: {few}")
     if chapter.tested:
         talk(chapter.tested)
 
 
 def _labels(series: Series, ahead: Forecast) -> dict[int, str]:
-    """Return dates by row, of which 0 is the last one of the series."""
+    """Return {row: date}, where row 0 is the last row of the series."""
     if series.dates is None or series.step is None or ahead.dates is None:
         return {}
     places = np.rint(series.step.places(series.dates)).astype(int)
@@ -186,7 +186,7 @@ def save_picture(
     labels: Mapping[int, str] = MappingProxyType({}),
     name: str | None = None,
 ) -> None:
-    """Write the --plot: the last values and the forecast, over dates by row, if there are any."""
+    """Write the picture of --plot with the last values and the forecast. `labels` are dates by row."""
     from matplotlib.figure import Figure
 
     from onlinegp import plots

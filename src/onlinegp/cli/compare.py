@@ -49,20 +49,20 @@ EPILOG = f"""examples:
   onlinegp compare data.csv --runs 20 --rank error --latex table.tex --csv table.csv --out curves.svg
 
 Each model is tuned separately on the first rows. Starting from the most likely kernel and noise, the search tries the
-values that its class declares, such as step, length scale and radius. A trial predicts the second half of those rows,
-each before it is learned. A search uses at most {EFFORT} rows; the table shows how many. auto tunes itself on the same
-rows; it is the model that `onlinegp run` uses.
+values that its class declares, such as step, length scale and radius. A trial predicts each row of the second half
+before it is learned. A search uses at most {EFFORT} rows; the table shows how many. auto, the default of `onlinegp
+run`, tunes itself on the same rows.
 
-The other rows are scored. The table is ranked by their mean log density, which rewards both small errors and honest
-intervals; --rank error ranks by the error alone. Cost is processor time per row, including reading but not tuning. A
-model that does not finish in time, or that needs more than a gigabyte, is scored on the rows that it reached. It is
-listed below the others, and compared with the best of them on the same rows.
+The other rows are scored. The ranking uses the mean log density, which rewards both small errors and honest intervals;
+--rank error uses only the error. Cost is processor time per row, including reading but not tuning. A model that does
+not finish in time, or that needs more than a gigabyte, is scored on the rows that it reached. It is listed below the
+other models, and compared with the best of them on these rows.
 
-With --runs R there is no time limit. The rows that are not for tuning are cut into R blocks, or put into R random
-orders (--runs-by permutations). Every model runs on each, and the table has confidence intervals over the runs.
+With --runs R there is no time limit. The rows after tuning are divided into R blocks, or permuted R times (--runs-by
+permutations). Every model runs on all blocks or permutations, and the table has confidence intervals.
 
 {EXIT_CODES}"""
-USUAL = (  # the usual choices of each family, as many as run in a minute
+USUAL = (  # usual models of each family, few enough to run in a minute
     "auto",
     "betaklms",
     "fbkrls",
@@ -125,7 +125,7 @@ def main(args: argparse.Namespace) -> int:
                 raise ValueError(f"--{option.replace('_', '-')} needs --runs, such as --runs 20.")
         seconds = positive(time=SECONDS if args.time is None else args.time)
         until = monotonic() + seconds
-        args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
+        args.source = file_of(args.source, Path(folder) / "input")  # each model reads the source
         ranking = compared(args, until)
     for line in table_lines(ranking, seconds=seconds):
         print(line)
@@ -157,14 +157,14 @@ def compared(args: argparse.Namespace, until: float) -> Ranking:
 
 
 def reopened(args: argparse.Namespace, columns: Columns) -> Source:
-    """Open the source again for a model, in small blocks: the model checks the time after each."""
+    """Open the source again for a model, in small blocks, because the time limit is checked after each block."""
     source = source_of(args, rows=LOOK)
     source.select(columns)
     return source
 
 
 def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
-    """Return the named models, or the usual ones. An unknown model is refused before any work."""
+    """Return the named models, or the usual models. Raise an error for an unknown model."""
     names = _usual() if models is None else _small() if models == "all" else parse_models(models)
     if not names:
         raise ValueError(f"--models must name at least one model, got {models!r}. See `onlinegp models`.")
@@ -180,7 +180,7 @@ def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
 
 
 def _small() -> list[str]:
-    """Return the names of the models of bounded size, and print which are left out."""
+    """Return the names of all models of bounded size, and print which models are left out."""
     known = algorithms().values()
     grow = [one.name for one in known if not (one.estimator.facts.bounded or one.estimator.facts.bounded_by)]
     if grow:
@@ -189,23 +189,21 @@ def _small() -> list[str]:
 
 
 def _usual() -> list[str]:
-    """Return the names of the usual and of imported models, and print which are left out."""
+    """Return the names of the usual and the imported models, and print which models are left out."""
     known = algorithms()
     names = [name for name, one in known.items() if name in USUAL or family(one.estimator) == OTHER]
     others = ", ".join(name for name in known if name not in names)
-    say(f"left out: {others}. Name them in --models to include them; --models all includes all of bounded size.")
+    say(f"left out: {others}. Name them in --models to include them; --models all means all models of bounded size.")
     return names
 
 
 def table_lines(ranking: Ranking, *, seconds: float) -> list[str]:
-    """Return the ranked table, and below it the models that did not finish."""
+    """Return the ranked table, followed by the models that did not finish."""
     what = MEASURES[ranking.by]
     lines = [table(ranking.finished)] if ranking.finished else []
     if ranking.stopped and ranking.finished:
         first = ranking.finished[0].name
-        lines.append(
-            f"\nStopped after {seconds:g} s or at a gigabyte, and not ranked: figures are for the rows reached."
-        )
+        lines.append(f"\nStopped after {seconds:g} s or at a gigabyte, and not ranked (scores up to there):")
         lines.append(table([one.result for one in ranking.stopped]))
         for one in ranking.stopped:
             verdict = "ahead" if one.ahead(ranking.by) else "not ahead"
@@ -215,15 +213,15 @@ def table_lines(ranking: Ranking, *, seconds: float) -> list[str]:
             )
     elif ranking.stopped:
         lines.append(
-            f"No model finished in {seconds:g} s. They are ranked by the {what} in the first "
-            f"{ranking.stopped[0].rows} rows, which all reached; the figures are for the rows that each reached."
+            f"No model finished in {seconds:g} s. Models are ranked by the {what} in the first "
+            f"{ranking.stopped[0].rows} rows, which all models reached; other scores are for all rows reached."
         )
         lines.append(table([one.result for one in ranking.stopped]))
     return lines
 
 
 def recommended(ranking: Ranking) -> str:
-    """Return the recommended model, and models that may be better."""
+    """Name the recommended model, and models that may be better."""
     best = f"Recommended: {ranking.all[0].name}, the best {MEASURES[ranking.by]}"
     if not (ranking.stopped and ranking.finished):
         return f"{best}."
@@ -246,7 +244,7 @@ def table(results: list[Result]) -> str:
     for r in results:
         f = r.figures
         if not f["scored"]:
-            lines.append(f"{r.name:<{width}} nothing was scored: the stream is shorter than --tune")
+            lines.append(f"{r.name:<{width}} no row was scored: the stream is shorter than --tune")
             continue
         nmse = "-" if f["nmse_db"] is None else f"{f['nmse_db']:.2f} dB"
         lines.append(

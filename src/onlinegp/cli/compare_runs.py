@@ -24,7 +24,7 @@ from onlinegp.streams.running.requested_model import first_rows
 def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> int:
     """Compare the models, print the table, and write the requested files."""
     if args.time is not None:
-        raise ValueError("--time is for one run: with --runs every model finishes. Leave one of them out.")
+        raise ValueError("--time is for a single run: with --runs every model finishes. Leave out one of both options.")
     with worker_pool(args.jobs) as pool:
         found = compare(
             taking_part,
@@ -51,20 +51,20 @@ def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> i
 
 
 def numbers_of(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table for JSON, with null for infinite numbers, such as 10 log10 of zero error."""
+    """Return a row of the table for JSON, with null for infinite numbers (an error of zero in dB)."""
     return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in row.items()}
 
 
 def runs_of(args: argparse.Namespace) -> Source:
-    """Return the rows of the source as runs. The encoding of its columns is learned from the rows for tuning."""
+    """Divide the rows of the source into runs. The encoding of the columns is learned from the rows for tuning."""
     source = open_input(args)
     encoder, lags = chosen_columns(args, source)
     rows = source.rows_at_most(MOST_TUNING)
     source.close()
     if args.horizon > 1:
-        raise ValueError(f"--runs predicts one row ahead, got --horizon {args.horizon}. Leave one of them out.")
+        raise ValueError(f"--runs predicts one row ahead, got --horizon {args.horizon}. Leave out one of both options.")
     if args.runs_by == "permutations" and lags:
-        raise ValueError("--runs-by permutations changes the order of rows, which --lags needs. Use blocks.")
+        raise ValueError("--runs-by permutations changes the order of rows, but --lags needs this order. Use blocks.")
     say(f"{encoder.columns.target}: reading all rows")
 
     def read(rows: int) -> tuple[Array, Array]:

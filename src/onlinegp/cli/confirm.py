@@ -16,7 +16,7 @@ PATHS = Paths(replaces=("MODEL",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model that a run with --flag has saved (.ogp); it is changed")
+    parser.add_argument("model", metavar="MODEL", help="a model saved by a run with --flag (.ogp); it is updated")
     parser.add_argument("event", metavar="EVENT", type=int, nargs="+", help="the number of an event that was real")
     add_import(parser)
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     model, stream = read_model(args.model)
     if not isinstance(model, Detector):
-        raise ValueError(f"{args.model} holds no detector. Save one: onlinegp run DATA --flag 0.001 --save MODEL.")
+        raise ValueError(f"{args.model} has no detector. Save a detector: onlinegp run DATA --flag 0.001 --save MODEL.")
     known = {event.number: event for event in model.events_}
     target = stream["columns"]["target"] if stream else "the target"
     for number in args.event:

@@ -1,4 +1,4 @@
-"""`onlinegp demo`: the filters of the paper, and Auto, on a nonlinear channel that changes abruptly."""
+"""`onlinegp demo`: the filters of the paper and Auto on a nonlinear channel that changes abruptly."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from onlinegp.progress import shown
 from onlinegp.trace import Trace
 
 ROWS, SWITCH, NOISE = 1500, 750, 0.01
-FORGETTING = 0.998  # for KRLS-T: a memory of about 500 samples
-SETTLED = 250  # rows after the start and after the switch that do not count, because the filters are converging
+FORGETTING = 0.998  # of KRLS-T, for a memory of about 500 samples
+SETTLED = 250  # rows after the start and the switch that are not scored, because the filters converge
 MEANING = """
 The filters of the KLMS family are cheap, but their intervals are too wide: 100% is as wrong as 90%. KRLS-T tracks its
 posterior; with Calibrated, its intervals contain about as many values as they should. Auto knows neither the kernel,
@@ -39,7 +39,7 @@ class Result:
 
 
 def models() -> dict[str, OnlineRegressor]:
-    """Return the filters of the paper with the same kernel, the cheapest first, and the model that tunes itself."""
+    """Return the filters of the paper with the same kernel, the cheapest first, and Auto."""
     kernel = RBF(length_scale=3.0)
     krlst = KRLST(kernel, noise=NOISE, budget=100, forgetting=FORGETTING)
     return {
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / "demo.png"
     draw(y, results).savefig(path, dpi=150)
-    print(f"\nThe picture is {path}. The top shows the predictions of Auto around the change, with a band that should")
+    print(f"\nThe picture is {path}. The top shows the predictions of Auto around the change. The band should")
     print("contain 95 of 100 observed values. The bottom shows how fast each error decreases after the change.")
     print("\nTry your own data next (this predicts the last column from the others):")
     print("  onlinegp run data.csv --out predictions.csv --report report.html")
@@ -76,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
 
 def stream(X: Array, y: Array) -> list[Result]:
     """Run every model over the stream, with a progress bar on a terminal."""
-    run(KLMS(), X[:10], y[:10])  # load the engine first, so that no model is charged for it
+    run(KLMS(), X[:10], y[:10])  # load the engine before measuring times
     results, known = [], models()
     for name in shown(known, len(known), "models"):
         start = perf_counter()
@@ -86,7 +86,7 @@ def stream(X: Array, y: Array) -> list[Result]:
 
 
 def table(y: Array, results: list[Result]) -> str:
-    """Return the table of errors, densities, coverage and cost."""
+    """Return a table of errors, log densities, coverage and cost."""
     before, after = slice(SETTLED, SWITCH), slice(SWITCH + SETTLED, ROWS)
     header = f"{'model':<18} {'before':>9} {'after':>9} {'log density':>12} {'95% contains':>13} {'us/sample':>10}"
     lines = [header, "-" * len(header)]
@@ -101,13 +101,13 @@ def table(y: Array, results: list[Result]) -> str:
 
 
 def inside(y: Array, trace: Trace) -> NDArray[np.bool_]:
-    """Return where y lies in its 95% interval."""
+    """Return whether each y lies in its 95% interval."""
     lower, upper = trace.interval(0.95)
     return (lower <= y) & (y <= upper)
 
 
 def draw(y: Array, results: list[Result]) -> Any:
-    """Return the figure: the band of Auto around the switch, and the error of each model along the stream."""
+    """Return a figure with the band of Auto around the switch, and the error of each model along the stream."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.0, 6.4), layout="constrained")

@@ -40,18 +40,18 @@ EPILOG = f"""examples:
   onlinegp forecast shops.csv --by shop --steps 14             a forecast for each shop, in parallel
   onlinegp forecast load.csv --timezone Europe/Berlin          hours of a clock that changes twice a year
   onlinegp forecast visits.csv --features holiday,price --future next_weeks.csv        inputs known ahead
-  onlinegp forecast series.txt --lags 10 --steps 20            a model of your own, iterated: --lags, --model, ...
+  onlinegp forecast series.txt --lags 10 --steps 20            your own model, step by step: --lags, --model, ...
   onlinegp forecast --start model.ogp --steps 20               from where a model was saved
 
-Without options for a model, seasons are found, Gaussian processes over time and regressions on smoothed lags are
-fitted. Their past forecasts determine their weights and the intervals. The output is CSV (or JSON lines,
-or Parquet) with the columns date, step, mean, median, std, lower and upper. Times without
-a row are missing values, unless --gaps says otherwise.
+Without options for a model, the command finds seasons, and fits Gaussian processes over time and regressions on
+smoothed lags. The errors of their past forecasts determine the weights of these models and the intervals. The output is
+CSV (or JSON lines, or Parquet) with the columns date, step, mean, median, std, lower and upper. By default, times
+without a row are missing values; see --gaps.
 
-With --lags, --model or --start the series is learned as `onlinegp run` does. Then many possible futures are followed,
-each with values drawn from the predictions of its own past. The spread at each step is corrected by how large the
-errors of past forecasts were (not with --features). --direct trains a model for each step instead: slower, and better
-where errors build up. The columns are step, mean, std, lower and upper.
+With --lags, --model or --start the series is learned as in `onlinegp run`. Then many possible futures are sampled,
+where each value is drawn from the prediction of the next row and becomes a lag of later rows. The errors of past
+forecasts correct the spread at each step (not with --features). --direct trains a model for each step instead, which is
+slower, but better if errors accumulate over the steps. The columns are step, mean, std, lower and upper.
 
 {EXIT_CODES}"""
 PATHS = Paths(
@@ -63,7 +63,7 @@ PATHS = Paths(
 )
 NOTHING = "the target is the same in every row, or missing: there is nothing to learn, and no model to forecast with."
 MOST_FUTURES = 1_000_000
-SAMPLING = {"futures": 1000, "seed": 0}  # options of the sampled paths, with their defaults
+SAMPLING = {"futures": 1000, "seed": 0}  # options of the sampled paths and their defaults
 AUTOMATIC = {
     "time": None,
     "timezone": None,
@@ -88,30 +88,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_learned(parser)
     ahead = parser.add_argument_group("forecast")
     ahead.add_argument(
-        "--steps", type=int, metavar="H", help="how many rows ahead (by the step: 48 hours, 14 days, ...)"
+        "--steps", type=int, metavar="H", help="number of rows to predict (by the time step: 48 hours, 14 days, ...)"
     )
-    ahead.add_argument("--time", metavar="NAME", help="the column of dates (the first that holds dates)")
-    ahead.add_argument("--timezone", metavar="Z", help="of dates without an offset, such as Europe/Berlin")
-    ahead.add_argument("--by", metavar="NAME", help="a column that tells series apart: a forecast for each")
+    ahead.add_argument("--time", metavar="NAME", help="the column of dates (the first column of dates)")
+    ahead.add_argument("--timezone", metavar="Z", help="time zone of dates without an offset, such as Europe/Berlin")
+    ahead.add_argument("--by", metavar="NAME", help="the column with the name of the series: forecast each series")
     ahead.add_argument(
         "--gaps",
         choices=GAPS,
         default="missing",
-        help="what to do with times without a row (missing)",
+        help="how to treat times without a row (missing)",
     )
-    ahead.add_argument("--seasons", metavar="A,B", help="periods in rows, such as 24,168; 0 for none (found)")
-    ahead.add_argument("--backtest", type=int, default=0, metavar="N", help="score the last N forecasts, too")
-    ahead.add_argument("--jobs", type=int, metavar="N", help="processes, with --by (one for each core)")
+    ahead.add_argument("--seasons", metavar="A,B", help="season lengths in rows, such as 24,168; 0 for none (found)")
+    ahead.add_argument("--backtest", type=int, default=0, metavar="N", help="also score N forecasts of past values")
+    ahead.add_argument("--jobs", type=int, metavar="N", help="with --by: number of processes (one per core)")
     ahead.add_argument("--future", metavar="FILE", help="a table with the --features of the next rows")
-    ahead.add_argument("--direct", action="store_true", help="a model for each step, in place of sampled paths")
-    ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="how many sampled paths (1000)")
+    ahead.add_argument("--direct", action="store_true", help="train a model for each step instead of sampling paths")
+    ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="number of sampled paths (1000)")
     ahead.add_argument("--seed", type=int, default=0, metavar="S", help="the same seed gives the same forecast (0)")
     output = parser.add_argument_group("output")
     output.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     output.add_argument("--plot", metavar="FILE", help="a picture of the series and its forecast, .png, .svg or .pdf")
-    output.add_argument("--report", metavar="FILE", help="a page with the series, their forecasts and backtests, .html")
-    output.add_argument("--save", metavar="FILE", help="the model that has learned the series, .ogp")
+    output.add_argument("--report", metavar="FILE", help="a page with series, forecasts and backtests, .html")
+    output.add_argument("--save", metavar="FILE", help="the model after learning the series, .ogp")
     output.add_argument("--quiet", action="store_true", help="print only errors")
 
 
@@ -123,7 +123,7 @@ def main(args: argparse.Namespace) -> int:
         return forecast_automatically(args, talk)
     if own and (odd := typed(args, AUTOMATIC)):
         raise ValueError(
-            f"{listed(odd)} cannot be used with {own[0]}, only with the automatic forecast. Leave one out."
+            f"{listed(odd)} cannot be used with {own[0]}, only with the automatic forecaster. Leave one out."
         )
     _check(args)
     last = LastValues(SHOWN * args.steps)
@@ -141,26 +141,26 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse invalid options before anything is read."""
+    """Raise an error for invalid options, before anything is read."""
     checked_robust(args.robust)
     if args.steps is None:
-        raise ValueError("--steps H, the number of rows ahead, is required with a model of your own.")
+        raise ValueError("--steps H, the number of rows to predict, is required with your own model.")
     if not 2 <= args.futures <= MOST_FUTURES:
         raise ValueError(f"--futures must be from 2 to {MOST_FUTURES}, got {args.futures}. 1000 is a usual choice.")
     if args.seed < 0:
         raise ValueError(f"--seed must be 0 or more, got {args.seed}.")
     if args.lags == "auto":
         raise ValueError(
-            "--lags auto works only with `onlinegp run`. Leave --lags and --model out: then the forecast finds seasons."
+            "--lags auto works only with `onlinegp run`. Without --lags and --model, the forecast finds seasons."
         )
     if args.lags == 0:
         raise ValueError("--lags must be at least 1, got 0: a forecast needs past values. 10 is a usual choice.")
     if args.start is None and args.source is None:
-        raise ValueError("a forecast requires past values. Give SOURCE, the series, or --start FILE, a saved model.")
+        raise ValueError("a forecast requires past values. Pass SOURCE, the series, or --start FILE, a saved model.")
     if args.direct and (args.start is not None or args.save is not None):
         raise ValueError("--direct trains a model for each step. Leave --start and --save out.")
     if args.direct and args.source == "-":
-        raise ValueError("--direct reads SOURCE once for each step, which a pipe does not allow. Write it to a file.")
+        raise ValueError("--direct reads SOURCE once for each step, so SOURCE cannot be a pipe. Write it to a file.")
     if args.start is not None:
         refuse_what_is_settled(args)
     elif args.lags is None:
@@ -170,13 +170,13 @@ def _check(args: argparse.Namespace) -> None:
 
 def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
     if args.direct and (odd := typed(args, SAMPLING)):
-        raise ValueError(f"--direct samples no paths, so {listed(odd)} would have no effect. Leave one of them out.")
+        raise ValueError(f"--direct samples no paths, so {listed(odd)} would have no effect. Leave one out.")
     if args.direct and args.horizon != 1:
-        raise ValueError(f"--direct looks 1, 2, ... {args.steps} rows ahead by itself. Leave --horizon out.")
+        raise ValueError(f"--direct uses the horizons 1, 2, ... {args.steps}. Leave --horizon out.")
     if args.source is None and args.new_series:
-        raise ValueError("--new-series requires SOURCE: a forecast needs past values. Leave it out, or give SOURCE.")
+        raise ValueError("--new-series requires SOURCE, because a forecast needs past values. Leave it out.")
     if args.source is None and args.save is not None:
-        raise ValueError(f"--save needs SOURCE: without new rows the model is that of {args.start}. Copy that file.")
+        raise ValueError(f"--save needs SOURCE: without new rows the model does not change. Copy {args.start} instead.")
     if args.source is None and args.future is None and (odd := typed(args, {"format": "auto", **CSV})):
         raise ValueError(f"there is no SOURCE or --future to read: {listed(odd)} would have no effect. Leave it out.")
 
@@ -211,13 +211,13 @@ def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predict
 def _tell_if_unchecked(model: OnlineRegressor, args: argparse.Namespace, talk: Talk) -> None:
     if not isinstance(model, IteratedForecaster) and not model.n_features_in_:
         talk(
-            f"the forecasts of {args.start} were never compared with the values that followed, so the intervals of "
-            "far steps may be too wide. Learn the whole series here, or use a model of `onlinegp forecast --save`."
+            f"the forecasts of {args.start} were never compared with observed values, so the intervals of "
+            "far steps may be too wide. Pass the whole series, or use a model from `onlinegp forecast --save`."
         )
 
 
 def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Job, OnlineRegressor]:
-    """Return a job that has gone through the source, and its model."""
+    """Run over the source. Return the job and its model."""
     last.begin()
     source = open_input(args)
     encoder, past, model = from_options(args, source, talk)
@@ -249,7 +249,7 @@ def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Jo
 def _refuse_needless_future(args: argparse.Namespace, columns: Columns) -> None:
     if args.future is not None and not columns.features:
         raise ValueError(
-            f"--future {args.future} is for a model with features, but this one predicts from past values only. "
+            f"--future {args.future} is for a model with features, but this model predicts only from past values. "
             f"Leave it out, or name --features A,B."
         )
 

@@ -1,4 +1,4 @@
-"""Parsers whose --help fits one screen, and options that were renamed."""
+"""Argument parsers with a short --help, and aliases of renamed options."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that refuses abbreviated options.
+    """An argument parser without abbreviated options, and with a short --help.
 
-    If there are `main_options`, --help shows only these, with `short_epilog` below them; --help-all shows everything.
+    With `main_options`, --help shows only these options, followed by `short_epilog`. --help-all shows everything.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -21,9 +21,9 @@ class Parser(argparse.ArgumentParser):
         self.short_epilog = ""
 
     def show_first(self, options: Sequence[str], epilog: str) -> None:
-        """Let --help show these options only, in this order."""
+        """Let --help show only these options, in this order."""
         self.main_options, self.short_epilog = tuple(options), epilog
-        self.add_argument("--help-all", action=_HelpAll, help="show all options and what they do")
+        self.add_argument("--help-all", action=_HelpAll, help="show all options with explanations")
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments"):
@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         formatter.add_text(self.description)
         known = {action.option_strings[0]: action for action in self._actions if action.option_strings}
         sources = [action for action in self._actions if not action.option_strings]
-        formatter.start_section("the options that matter")
+        formatter.start_section("most important options")
         formatter.add_arguments([*sources, *(known[name] for name in (*self.main_options, "--help-all"))])
         formatter.end_section()
         return f"{formatter.format_help()}\n{self.short_epilog}"
@@ -56,7 +56,7 @@ class _HelpAll(argparse.Action):
 
 
 class _Renamed(argparse.Action):
-    """An option under its old name, which still works and says the new one."""
+    """The old name of an option. It still works, and prints the new name."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
@@ -67,7 +67,7 @@ class _Renamed(argparse.Action):
 
 
 def add_renamed(group: Any, old: str, new: str, **options: Any) -> None:
-    """Add an option by its new name, and by an old one that is not shown."""
+    """Add an option with its new name and a hidden old name."""
     group.add_argument(new, **options)
     hidden = {name: value for name, value in options.items() if name not in ("help", "default")}
     default = options.get("default")

@@ -9,7 +9,7 @@ from onlinegp.engine import info
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options."""
+    """Add no options: this command has none."""
 
 
 def main(args: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model", metavar="FILE", help="a model (.ogp), the store of a fleet, or the folder of --checkpoint"
     )
     parser.add_argument("--key", metavar="K", help="show the model of one key of a store")
-    parser.add_argument("--out", metavar="FILE", help="with --key: write that model to a file, .ogp")
+    parser.add_argument("--out", metavar="FILE", help="with --key: write this model to a file, .ogp")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_import(parser)
 
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
-    """Return the contents of a store, or the model of one key."""
+    """Describe a store, or the model of a key in the store."""
     if args.key is None:
         model, compact = stored_model(path)
         facts = {"store": str(path), "bytes": path.stat().st_size, "compact": compact, **stored_facts(path)}
@@ -69,14 +69,14 @@ def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
 
 
 def _one(path: Path, key: str) -> bytes:
-    """Return the file of one model of a store, with its columns if the store knows them."""
+    """Return the model of a key in a store as a file, with its columns if the store contains them."""
     model, note = stored_one(path, key)
     stream = checked(note, model) if isinstance(note, dict) and "columns" in note else {}
     return to_bytes(model, {name: stream[name] for name in SAVED}) if stream else model.to_bytes()
 
 
 def inspected(data: bytes) -> dict[str, Any]:
-    """Return what a file says about its model and its stream."""
+    """Describe the model and the stream in a file."""
     model, stream = from_bytes(data)
     trained = model.__sklearn_is_fitted__()
     facts: dict[str, Any] = {
@@ -106,7 +106,7 @@ def _about_model(model: OnlineRegressor) -> dict[str, Any]:
 
 
 def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:
-    """Yield the layers of a model made of models, from the outside in."""
+    """Yield the model and its inner models, from the outside in."""
     while isinstance(model, OuterRegressor | Tuned):
         yield model
         chosen = model.chosen_ if isinstance(model, Tuned) and model.__sklearn_is_fitted__() else None
@@ -115,14 +115,14 @@ def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:
 
 
 def _parameters(model: OnlineRegressor) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters of one layer that are worth showing."""
+    """Yield the parameters of a model to show, without the inner model."""
     for name, value in model.get_params(deep=False).items():
         if name not in ("engine", "model") and not (isinstance(model, OuterRegressor | Tuned) and value is None):
             yield name, value
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    """Return the facts as lines of text. An empty list, such as the features of a series, is left out."""
+    """Return the facts as lines of text, without empty lists."""
     lines = []
     for name, value in facts.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""`onlinegp models`: list every algorithm by family, or explain one."""
+"""`onlinegp models`: list all models by family, or explain one model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onlinegp.models.families import family
 from onlinegp.streams.running.algorithms import Algorithm, algorithm, algorithms, by_family
 from onlinegp.streams.running.requested_model import shown
 
-ROLE = re.compile(r":\w+:`(?:~[\w.]*\.)?([^`]+)`")  # :class:`~onlinegp.KRLST`, which is for the web pages
+ROLE = re.compile(r":\w+:`(?:~[\w.]*\.)?([^`]+)`")  # Sphinx roles such as :class:`~onlinegp.KRLST`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
         print(_in_full(chosen[0]))
     else:
         print("\n\n".join(_listed(title, members) for title, members in by_family().items()))
-        print("\n`onlinegp models NAME` explains an algorithm: its parameters, its variance and its source.")
+        print("\n`onlinegp models NAME` explains a model: its parameters, its variance and its source.")
         print("To use it, pass --model NAME or --model 'NAME(budget=50)'.")
     return 0
 
@@ -54,7 +54,7 @@ def _in_full(one: Algorithm) -> str:
 
 
 def place(cls: type) -> str:
-    """Return the full name of a model, to import it."""
+    """Return the full name for importing a model."""
     return f"onlinegp.{'' if cls.__name__ in onlinegp.__all__ else 'kafbox.'}{cls.__name__}"
 
 

@@ -1,4 +1,4 @@
-"""Shared options of the commands that read a stream, and how to open the source that they describe."""
+"""Shared options of the commands that read a stream, and how to open their source."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ EXIT_CODES = """exit codes:
   1    failed: a file disappeared, cannot be written or is named twice, the disk is full, or a model broke down
   2    the command was not understood
   3    bad data: the message names file, line, column and value
-  4    a checkpoint is damaged, missing or of another run
+  4    a checkpoint is damaged, missing or from another run
   130  interrupted by Ctrl-C (143: by SIGTERM, 129: by SIGHUP); output and checkpoint are complete up to there
   141  the reader of the output closed the pipe, or there was no standard output
 """
 
-LAGS = 10  # the default if there is nothing else to predict from
-CSV = {"delimiter": "auto", "decimal": ".", "encoding": "utf-8"}  # the defaults of the options for CSV
+LAGS = 10  # the default if there are no other inputs
+CSV = {"delimiter": "auto", "decimal": ".", "encoding": "utf-8"}  # options for CSV and their defaults
 CATEGORY_LIMIT = 10
-MOST_TUNING = 1_000_000  # rows, because they are kept in memory
+MOST_TUNING = 1_000_000  # limit of --tune, because these rows are stored in memory
 
 
 def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -103,9 +103,9 @@ def add_import(parser: Any) -> None:
 
 
 def imported(name: str) -> str:
-    """Import a module that the user names, so that its models are known, and return its name."""
+    """Import a module of the user, so that its models can be found. Return its name."""
     if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # last, so that it hides no other module
+        sys.path.append(os.getcwd())  # at the end, so that other modules are not hidden
     try:
         import_module(name)
     except ImportError as error:
@@ -116,7 +116,7 @@ def imported(name: str) -> str:
 def add_model(parser: argparse.ArgumentParser) -> Any:
     group = parser.add_argument_group("model")
     add_import(group)
-    own = "with --tune 0 the model's own default: {:g} for krlst"
+    own = "with --tune 0 the default of the model: {:g} for krlst"
     group.add_argument("--kernel", metavar="K", help="such as 'rbf(0.7)' or '2.0 * matern52(1.5) + linear()' (tuned)")
     group.add_argument(
         "--noise",
@@ -133,9 +133,7 @@ def add_model(parser: argparse.ArgumentParser) -> Any:
         metavar="L",
         help=f"forgetting factor, 1 for none (tuned; {own.format(KRLST().forgetting)})",
     )
-    group.add_argument(
-        "--set", action="append", default=[], metavar="P=V", help="any other parameter, such as step=0.5"
-    )
+    group.add_argument("--set", action="append", default=[], metavar="P=V", help="another parameter, such as step=0.5")
     group.add_argument(
         "--tune", type=int, metavar="N", help="tune on the first rows, up to N of them (1000; 0 for none)"
     )
@@ -143,7 +141,7 @@ def add_model(parser: argparse.ArgumentParser) -> Any:
 
 
 def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the model parameters that the user has set."""
+    """Return the parameters of the model that the user has set."""
     given: dict[str, Any] = {}
     if args.kernel is not None:
         given["kernel"] = parse_kernel(args.kernel)
@@ -154,7 +152,7 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def open_input(args: argparse.Namespace, *, rows: int = BLOCK_ROWS) -> Source:
-    """Open the source that the options describe, and print its notes."""
+    """Open the source from the options, and print its notes."""
     source = source_of(args, rows=rows)
     for note in [] if getattr(args, "quiet", False) else source.notes:
         say(note)
@@ -180,7 +178,7 @@ def source_of(args: argparse.Namespace, *, rows: int = BLOCK_ROWS) -> Source:
 
 
 def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
-    """Return the options whose values differ from their defaults."""
+    """Return the options with values that differ from their defaults."""
     given = (name for name, default in defaults.items() if getattr(args, name, default) != default)
     return [f"--{name.replace('_', '-')}" for name in given]
 
@@ -188,12 +186,12 @@ def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
 def chosen_columns(
     args: argparse.Namespace, source: Source, *, apart: Sequence[str] = (), any_lags: bool = False
 ) -> tuple[Encoder, int]:
-    """Select the columns, and return their encoder and the longest lag. A series alone has automatic lags, or `LAGS`.
+    """Select the columns. Return their encoder and the longest lag. Without features, lags are automatic or `LAGS`.
 
-    Print which columns are not used, and how to use them, except those in `apart`, which have another purpose.
+    Print which columns are not used and how to use them, except for columns in `apart`.
     """
     if not any_lags and isinstance(args.lags, str | list):
-        raise ValueError("--lags auto and lists of lags are for the run and the forecast of one series. Use --lags N.")
+        raise ValueError("--lags auto and lists of lags work only for a single series. Use --lags N.")
     lags = longest_lag(args)
     if not 0 <= lags <= FARTHEST:
         raise ValueError(f"--lags must be from 0 to {FARTHEST}, got {lags}. 10 is a usual choice.")
@@ -205,7 +203,7 @@ def chosen_columns(
         raise ValueError(f"--tune must be from 0 to {MOST_TUNING} rows, got {args.tune}. 1000 is a usual choice.")
     if args.categories == "ignore" and args.category_limit != CATEGORY_LIMIT:
         raise ValueError(
-            f"--category-limit {args.category_limit} is for categories, which are ignored. "
+            f"--category-limit {args.category_limit} has no effect, because categories are ignored. "
             f"Add --categories onehot or ordinal, or leave it out."
         )
     rules = Rules(args.categories, args.category_limit, args.dates, args.date_format, args.missing)
@@ -229,7 +227,7 @@ def chosen_columns(
 
 
 def longest_lag(args: argparse.Namespace) -> int:
-    """Return the longest lag: the number of lags, or the last one of a list."""
+    """Return the longest lag: the number of lags, or the last lag of a list."""
     if args.lags == "auto":
         return INPUTS  # until a season is found
     longest: int = args.lags[-1] if isinstance(args.lags, list) else args.lags or 0
@@ -252,5 +250,5 @@ def say(*parts: object) -> None:
 
 
 def command_line() -> str:
-    """Return the command that runs, as it can be typed again."""
+    """Return the current command, quoted for a shell."""
     return shlex.join(["onlinegp", *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""Parse what the user types: this is the only place where strings become kernels and models."""
+"""Parse models, kernels and parameters in options of the command line."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ NAMES = {name.lower(): part for name, part in (BUILT_IN | PARTS).items()}
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model that the user has typed: its algorithm, and the given parameters."""
+    """A model in an option: its algorithm and the given parameters."""
 
     algorithm: Algorithm
     given: dict[str, Any] = field(default_factory=dict)
 
     def build(self, suggested: dict[str, Any]) -> OnlineRegressor:
-        """Return the estimator. Given parameters take precedence over suggested ones and defaults."""
+        """Return the estimator. Given parameters take precedence over suggested parameters and defaults."""
         return self.algorithm.estimator(**(suggested | self.given))
 
 
 def parse_model(text: str, extra: dict[str, Any] | None = None) -> ModelChoice:
     """Return the model in a text such as ``krlst`` or ``krlst(budget=200, forgetting=0.999)``.
 
-    `extra` has parameters from other options, which must be parameters of the model.
+    `extra` contains parameters from other options, which the model must have.
     """
     name, _, inside = text.strip().partition("(")
     chosen = algorithm(name.strip())
@@ -50,7 +50,7 @@ def parse_model(text: str, extra: dict[str, Any] | None = None) -> ModelChoice:
 
 
 def parse_models(text: str) -> list[str]:
-    """Split a list of models at the commas that are not within parentheses."""
+    """Split a list of models at the commas outside parentheses."""
     names, depth = [""], 0
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -70,7 +70,7 @@ def parse_kernel(text: str) -> Kernel:
 
 
 def parse_value(text: str) -> Any:
-    """Return a number, a word, a kernel or a part, such as ``0.5``, ``auto``, ``rbf(0.7)``, ``coherence(0.9)``."""
+    """Return the number, word, kernel or part in ``0.5``, ``auto``, ``rbf(0.7)`` or ``coherence(0.9)``."""
     return _value(_parsed(text, text), text)
 
 
@@ -83,12 +83,12 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_columns(text: str | None) -> tuple[str, ...] | None:
-    """Return the names in a list with commas."""
+    """Return the names in a comma-separated list."""
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def parse_lags(text: str) -> int | list[int] | str:
-    """Return the number of lags of ``10``, the lags of ``1,2,24``, or "auto"."""
+    """Return the number of lags in ``10``, the list of lags in ``1,2,24``, or "auto"."""
     if text.strip() == "auto":
         return "auto"
     try:
@@ -103,7 +103,7 @@ def parse_lags(text: str) -> int | list[int] | str:
 
 
 def parse_every(text: str) -> tuple[int | None, float | None]:
-    """Return rows and seconds of ``10000``, ``10000 rows``, ``30 s``, ``5 min``."""
+    """Return rows and seconds in ``10000``, ``10000 rows``, ``30 s`` or ``5 min``."""
     digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ").strip()
     unit = text.strip()[len(digits) :].strip()
     seconds = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0}
@@ -124,7 +124,7 @@ def _parsed(expression: str, text: str) -> ast.expr:
 
 
 def _value(node: ast.expr, text: str) -> Any:
-    """Evaluate numbers, words, lists, calls of known parts, sums and products, and nothing else."""
+    """Evaluate only numbers, words, lists, calls of known parts, sums and products."""
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (int, float, str))):
         return node.value
     if isinstance(node, ast.Name):

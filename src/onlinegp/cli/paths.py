@@ -1,4 +1,4 @@
-"""Check the files of a command: no two options name the same file, and all outputs can be written."""
+"""Check the files of a command: all options name different files, and all outputs can be written."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from onlinegp.files.atomic import check_folder, check_writable
 
-Identity = tuple[object, ...] | None  # identifies a file; None for a device, a pipe or nothing
+Identity = tuple[object, ...] | None  # identifies a file; None for a device, a pipe or no file
 
 
 @dataclass(frozen=True)
 class Paths:
-    """The options of a command that name files, as the user types them.
+    """The options of a command that name files, as on the command line.
 
     Attributes
     ----------
@@ -26,13 +26,13 @@ class Paths:
     appends : tuple of str
         Files that grow row by row.
     replaces : tuple of str
-        Files that are written under another name and renamed when they are complete.
+        Files that are replaced in one step when the new file is complete.
     folders : mapping from str to callable
-        Folders, each with a function that returns the files that the command keeps in it.
+        Folders, each with a function that returns the files of the command in the folder.
     pipes : tuple of str
         Options for which - means standard input or output.
     renewed : tuple of str
-        Two options that may name the same file: it is read at the beginning and replaced at the end.
+        Two options that may name the same file, which is read at the beginning and replaced at the end.
     """
 
     reads: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Paths:
     renewed: tuple[str, ...] = ()
 
     def check(self, args: argparse.Namespace) -> None:
-        """Raise an error if two options name the same file, or if an output cannot be written. Change nothing."""
+        """Raise an error if two options name the same file or an output cannot be written. Change nothing."""
         files = list(self._files(args))
         for (one, path, mine), (other, second, its) in combinations(files, 2):
             harmless = one == other or (one in self.reads and other in self.reads) or {one, other} == {*self.renewed}
@@ -60,13 +60,13 @@ class Paths:
                 check_folder(folder)
 
     def _files(self, args: argparse.Namespace) -> Iterator[tuple[str, str, Identity]]:
-        """Yield option, path and identity of every file in use."""
+        """Yield option, path and identity of each file."""
         for option in (*self.reads, *self.appends, *self.replaces):
             path = _value(args, option)
             if option in self.pipes and path in (None, "-"):
                 yield option, "-", _stream(0 if option in self.reads else 1)
             elif path == "-":
-                raise ValueError(f"{option} - is not possible: it requires a file. Use ./- for a file of that name.")
+                raise ValueError(f"{option} - is not possible, a file is required. Use ./- for a file of this name.")
             elif path is not None:
                 yield option, path, identity(path)
         for option, kept in self.folders.items():
@@ -77,7 +77,7 @@ class Paths:
 
 
 def identity(path: str | Path) -> Identity:
-    """Return a value that is the same for all names of a file, through links too; None for a device or a pipe."""
+    """Return a value that is equal for all names and links of a file. None for a device or a pipe."""
     try:
         return _of(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -85,7 +85,7 @@ def identity(path: str | Path) -> Identity:
 
 
 def _stream(number: int) -> Identity:
-    """Return the identity of the file that standard input (0) or output (1) was redirected to."""
+    """Return the identity of the file behind standard input (0) or standard output (1)."""
     try:
         return _of(os.fstat(number))
     except OSError:  # closed

@@ -23,9 +23,9 @@ EPILOG = f"""examples:
   onlinegp predict model.ogp new.csv --out predicted.csv
 
 The file must have the columns that the model was trained with. The target may be missing, unless the model has lags.
-By default the rows follow the rows that the model has learned: their first lags are the last values in the model file.
-Use --new-series if they do not. If the target is missing, later lags use its prediction instead; for intervals that
-widen with the steps use `onlinegp forecast`.
+By default the rows continue the series that the model has learned: their first lags are the last values in the model
+file. Use --new-series if they belong to another series. Predictions replace missing targets in later lags; for
+intervals that widen with the steps use `onlinegp forecast`.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=("SOURCE", "--out"))
@@ -33,7 +33,7 @@ PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("model", metavar="MODEL", help="a file from --save, a checkpoint, or model.save(path)")
+    parser.add_argument("model", metavar="MODEL", help="a file from --save or model.save(path), or a checkpoint")
     parser.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
     parser.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
@@ -41,10 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-bad-row",
         choices=("stop", "skip"),
         default="stop",
-        help="what to do with a bad row (stop)",
+        help="how to treat a bad row (stop)",
     )
     parser.add_argument("--rejects", metavar="FILE", help="with skip: write bad rows and the reasons to a CSV file")
-    parser.add_argument("--new-series", action="store_true", help="the rows do not follow those that were learned")
+    parser.add_argument("--new-series", action="store_true", help="the rows do not continue the learned series")
     add_format(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     add_import(parser)
@@ -68,7 +68,7 @@ def main(args: argparse.Namespace) -> int:
         encoder.plan = encoding.plan_
     if not stream and not args.quiet:
         target = "no target" if columns.target is None else f"target {columns.target}"
-        say(f"{args.model} does not name its columns: predicting from {listed(columns.features)}, {target}")
+        say(f"{args.model} has no names of columns: predicting from {listed(columns.features)}, {target}")
     source.select(columns)
     sink = open_sink(args.out, (*columns.keys, columns.target or "target"))
     job = Job(source, sink, encoder, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
@@ -85,15 +85,15 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _by_itself(model: OnlineRegressor, source: Source) -> Columns:
-    """Return the columns for a model from Python: the columns that it was trained with, if they had names.
+    """Return the columns for a model from Python: the columns of the training data, if they had names.
 
     Otherwise its inputs are the first numeric columns. The target is the next numeric column, if there is one.
     """
     encoding = model.encoding() if isinstance(model, EncodedModel) else None
     if not model.__sklearn_is_fitted__():
-        raise ValueError("the model has not learned anything yet, so its inputs are not known. Train it first.")
+        raise ValueError("the model has not learned anything yet, so its inputs are unknown. Train it first.")
     if model.n_outputs_ > 1:
-        raise ValueError(f"the model has {model.n_outputs_} outputs, but a table has one target. Use it from Python.")
+        raise ValueError(f"the model has {model.n_outputs_} outputs, but a table has one target. Use Python.")
     width, numbers = model.n_features_in_, [name for name in source.names if source.numeric[name]]
     features = tuple(map(str, getattr(model, "feature_names_in_", numbers[:width])))
     how: dict[str, Any] = {}

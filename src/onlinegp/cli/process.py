@@ -1,4 +1,4 @@
-"""The process of a command: standard streams, signals and threads."""
+"""Set up the process of a command: standard streams, signals and threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Terminated(BaseException):
-    """Raised on SIGTERM or SIGHUP, like KeyboardInterrupt on Ctrl-C, so that files are closed and processes end."""
+    """Raised on SIGTERM or SIGHUP, like KeyboardInterrupt on Ctrl-C."""
 
     def __init__(self, number: int = signal.SIGTERM) -> None:
         self.exit_code = 128 + number
@@ -24,7 +24,7 @@ class Terminated(BaseException):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into exceptions, like Ctrl-C. Raise none of them during an import."""
+    """Raise exceptions on SIGTERM and SIGHUP, as on Ctrl-C, but not during an import."""
     if threading.current_thread() is not threading.main_thread() or not ALARMS:
         yield
         return
@@ -50,10 +50,7 @@ def interruptible() -> Iterator[None]:
 
 
 def stand_in_for_closed_streams() -> None:
-    """Replace standard streams that are closed.
-
-    Otherwise the next open file would get their number and receive their data.
-    """
+    """Replace closed standard streams, so that no other open file gets their number and their data."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     if sys.stdout is None:
@@ -77,7 +74,7 @@ def drop_output() -> None:
 def one_blas_thread() -> None:
     """Limit BLAS to one thread, unless the user has set a limit.
 
-    Commands run several models at the same time, and on busy cores waiting threads are slower than a single thread.
+    Commands run several models at the same time, and on busy cores several threads are slower than one thread.
     """
     if any(name in os.environ for name in BLAS_THREADS):
         return

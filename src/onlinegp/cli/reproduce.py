@@ -1,4 +1,4 @@
-"""`onlinegp reproduce`: run experiments of papers, and write figures, numbers and a page that checks their claims."""
+"""`onlinegp reproduce`: run experiments of papers, and write figures, numbers and a page with checked claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onlinegp.papers.reproduction import citation, experiments, named, reproduce
 
 
 def written(folder: Path) -> list[Path]:
-    """Return the files that the command may write in its folder."""
+    """Return the files that the command may write into its folder."""
     pages = ("all", *PAPERS, *map(stem, named("all")))
     return [folder / f"{name}.{kind}" for name in pages for kind in ("json", "html", "png", "svg")]
 
@@ -26,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         metavar="NAME",
-        help="an experiment, a paper, or all (the paper that this library started from); see --list",
+        help="an experiment, a paper, or all (all experiments of the main paper); see --list",
     )
     parser.add_argument("--list", action="store_true", help="list papers and experiments, and exit")
     parser.add_argument(
         "--out", type=Path, default=Path("out/reproduce"), metavar="DIR", help="output folder (out/reproduce)"
     )
     parser.add_argument("--kin40k", type=Path, metavar="FILE", help="KIN40K: CSV, CSV.gz or the folder of .asc files")
-    parser.add_argument("--repeats", type=int, metavar="N", help="runs per experiment (depends on the experiment)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="number of runs (depends on the experiment)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed (0)")
 
 
@@ -60,7 +60,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def listed() -> str:
-    """Return every paper with its experiments."""
+    """Return all papers with their experiments."""
     lines: list[str] = []
     papers: set[str] = set()
     width = max(map(len, experiments()))

@@ -63,7 +63,7 @@ from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_s
 __all__ = ["PATHS", "add_arguments", "main"]
 
 FLAGGED_CODE = 5
-SETTINGS = (  # on which the output depends
+SETTINGS = (  # options on which the output depends
     *("source", "out", "model", "kernel", "noise", "budget", "forgetting", "set", "tune", "robust", "level"),
     *("flag", "events", "ahead", "start", "new_series", "format", "delimiter", "encoding", "decimal", "categories"),
     *("delay", "category_limit", "dates", "date_format", "missing", "on_bad_row", "rejects"),
@@ -113,7 +113,7 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
             return f"The model is saved: continue with --start {args.save}."
         return "Without --checkpoint there is nothing to continue from."
     if job.model is None:
-        return "It was still tuning: repeat the command with --resume to start again."
+        return "The model was still tuning: repeat the command with --resume to start again."
     if not job.saved_rows:
         return "There is no checkpoint yet: repeat the command with --resume to start again."
     return f"The checkpoint at row {job.saved_rows} is safe: repeat the command with --resume."
@@ -123,7 +123,7 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
 
 
 def set_up(args: argparse.Namespace, talk: Talk) -> Job:
-    """Return the job that the options describe, at its beginning or where its checkpoint says."""
+    """Return the job for the options, at its beginning or at the position of its checkpoint."""
     checked_level(args.level)
     checked_robust(args.robust)
     if args.flag is None and (args.on_flag is not None or args.flag_exit or args.events is not None):
@@ -140,7 +140,7 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
     plan = _Plan(args, source, checkpoints, every, talk)
     if args.by is None:
         return plan.one_stream()
-    store = open_store(args)  # which belongs to this run from now on
+    store = open_store(args)  # from now on this run owns the store
     try:
         return plan.by_key(store)
     except BaseException:
@@ -157,7 +157,7 @@ def _opened(args: argparse.Namespace) -> Source:
 
 @dataclass
 class _Plan:
-    """Turns options into a job. Outputs are opened last, so that a command that is refused changes no file."""
+    """Convert options to a job. Outputs are opened last, so that a command with errors changes no file."""
 
     args: argparse.Namespace
     source: Source
@@ -170,8 +170,8 @@ class _Plan:
         encoder, past, model = from_options(args, self.source, talk)
         if args.ahead and encoder.columns.features:
             raise ValueError(
-                f"--ahead predicts the next row before it arrives, but its {listed(encoder.columns.features)} would "
-                f"not be known then. Use --lags N alone."
+                f"--ahead predicts the next row before it arrives, but then its {listed(encoder.columns.features)} "
+                f"would be unknown. Use only --lags N."
             )
         watch = self._watch(encoder)
         if model is not None:
@@ -232,7 +232,7 @@ class _Plan:
         return self._with_outputs(job, place)
 
     def _common(self, encoder: Encoder, place: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of every job. The source seeks its position before the output is truncated."""
+        """Return the arguments of all jobs. Move the source to its position before the output is truncated."""
         args = self.args
         return {
             "source": _at_place(args, self.source, place, self.talk) if place else self.source,
@@ -257,7 +257,7 @@ class _Plan:
         return None if args.flag is None else detector_parameters(args.flag, self.source, by=args.by, time=self._time())
 
     def _more_lags(self, encoder: Encoder) -> dict[str, int]:
-        """Return the lags for --flag: if the user chose none, lags that help a table with a column of times."""
+        """Return the lags for --flag. Add lags to a table with times if the user chose none and they help."""
         args, columns = self.args, encoder.columns
         chosen = args.flag is None or args.lags is not None or args.horizon > 1
         if chosen or not (columns.features and columns.plain) or self._time() is None or self.source.live:
@@ -265,7 +265,7 @@ class _Plan:
         with closing(source_of(args)) as first:
             if not lags_help(first, columns, LAGS):
                 return {}
-        self.talk(f"the last {LAGS} values of {columns.target} are inputs, too: they help (--lags 0 leaves them out)")
+        self.talk(f"the last {LAGS} values of {columns.target} are inputs, too; --lags 0 leaves them out")
         return {"lags": LAGS}
 
     def _flags(self, encoder: Encoder) -> Flags | None:
@@ -288,14 +288,14 @@ class _Plan:
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:
-    """Return the options on which the output depends, to be kept in checkpoints and shown in the report."""
+    """Return the options on which the output depends, for checkpoints and the report."""
     settings = {name: getattr(args, name) for name in SETTINGS}
     lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}
     return settings | {"target": columns.target} | lists | past
 
 
 def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Talk) -> Any:
-    """Return model and stream of the checkpoint to continue from, or None."""
+    """Return model and stream of the checkpoint of --resume, or None."""
     if checkpoints is None:
         return None
     if not args.resume:
@@ -310,16 +310,16 @@ def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: 
         return None
     model, stream, wrong = found
     for reason in wrong:
-        say(f"onlinegp: refused {reason} Using the one before it.")
+        say(f"onlinegp: {reason} Using the previous checkpoint.")
     same_settings(stream["settings"], settings, any_source=args.resume == "next")
     return model, stream
 
 
 def _at_place(args: argparse.Namespace, source: Source, stream: dict[str, Any], talk: Talk) -> Source:
-    """Return the source at the position of a checkpoint, or at its next row if it cannot or need not seek."""
+    """Return the source at the position of a checkpoint or, for pipes and new inputs, at the next row."""
     where = f"resuming at row {stream['rows']}"
     if source.live and args.resume != "check":
-        talk(f"{where} with the next row of {source.path}; the rows before it are not checked")
+        talk(f"{where} with the next row of {source.path}; earlier rows are not checked")
         return source
     try:
         source.seek(stream["position"])
@@ -337,7 +337,7 @@ def _at_place(args: argparse.Namespace, source: Source, stream: dict[str, Any], 
 
 def _output(args: argparse.Namespace) -> str | None:
     if args.out is None and args.source != "-" and sys.stdout.isatty():
-        return None  # thousands of rows would flood the terminal; the summary says how to keep them
+        return None  # too many rows for a terminal; the summary says how to save them
     return args.out or "-"
 
 
@@ -356,7 +356,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         what = "flagged and not learned" if job.screen else "learned: add --flag 0.001, --robust or --na-values"
         if args.robust is not None:
             what = f"learned as errors of at most {args.robust:g} standard deviations (--robust)"
-        talk(f"{many} far outside the range of all earlier ones, and {what}")
+        talk(f"{many} far outside the range of all earlier targets, and {what}")
     if isinstance(job.model, Lagged) and job.model.lags == "auto" and job.model.__sklearn_is_fitted__():
         seasons = [f"{season:g}" for season in job.model.seasons_]
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
@@ -368,7 +368,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")
     if _output(args) is None:
-        talk("The predictions were not kept: add --out FILE, or a pipe.")
+        talk("The predictions were not saved: add --out FILE, or a pipe.")
     if args.summary:
         write_atomically(args.summary, [json.dumps(figures, indent=2).encode() + b"\n"])
     if job.model is None:

@@ -1,4 +1,4 @@
-"""`onlinegp run --by KEY`: one model per key. The options that differ from a run over one stream."""
+"""The options of `onlinegp run --by KEY`, a run with one model per key."""
 
 from __future__ import annotations
 
@@ -26,60 +26,58 @@ from onlinegp.streams.running.requested_model import Requested
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.run_by_key import ModelPerKey
 
-MADE_BY: dict[str, Any] = {  # options that determine the model of a key, with their default values
+MADE_BY: dict[str, Any] = {  # options that determine the model of a key, and their default values
     **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "copy")},
     **dict.fromkeys(("start", "by", "order", "flag")),
     "tune_by": "together",
 }
-ROWS_OF_A_KEY = 100  # for tuning, where each key is tuned by itself
+ROWS_OF_A_KEY = 100  # rows to tune on with --tune-by key
 
 
 def add_by_key(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("a model per key")
+    group = parser.add_argument_group("one model per key")
     group.add_argument("--by", metavar="NAME", help="the column of the key: sensor, customer, link, ...")
-    group.add_argument(
-        "--order", metavar="NAME", help="the column that increases from row to row of a key, such as a time"
-    )
+    group.add_argument("--order", metavar="NAME", help="a column that increases over the rows of a key, such as a time")
     group.add_argument(
         "--late",
         choices=("stop", "drop"),
         default="stop",
-        help="what to do with a row that is not newer than the one before it (stop)",
+        help="how to treat a row that is not newer than the row before (stop)",
     )
     group.add_argument(
         "--tune-by",
         choices=("together", "key"),
         default="together",
-        help="tune once, on the first rows of all keys, or each key on its own first rows (together)",
+        help="tune once on the first rows of all keys, or each key on its own rows (together)",
     )
-    group.add_argument("--store", metavar="FILE", help="keep the models in FILE, which may be larger than memory")
-    group.add_argument("--keep", type=int, default=10_000, metavar="N", help="models in memory, with a store (10000)")
+    group.add_argument("--store", metavar="FILE", help="store the models in FILE, which may be larger than memory")
+    group.add_argument("--keep", type=int, default=10_000, metavar="N", help="with --store: models in memory (10000)")
     group.add_argument(
-        "--compact", action="store_true", help="store states in a third of the bytes, rounded after each block"
+        "--compact", action="store_true", help="store models in a third of the bytes, rounded after each block"
     )
 
 
 def refuse_alone(args: argparse.Namespace) -> None:
-    """Refuse options that make no sense without --by, or with it."""
+    """Raise an error for options that need --by, and for options that --by excludes."""
     if args.by is None:
         for name in ("order", "store", "compact"):
             if getattr(args, name):
                 raise ValueError(f"--{name} needs --by NAME, the column of the key.")
         return
     for name, why in (
-        ("save", "there is a model per key; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
-        ("ahead", "the key of the next row is not known; run the rows of one key with --ahead, without --by"),
-        ("new_series", "every key starts without past values; leave it out"),
+        ("save", "each key has its own model; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
+        ("ahead", "the key of the next row is unknown; run the rows of a single key with --ahead, without --by"),
+        ("new_series", "all keys start without past values; leave it out"),
     ):
         if getattr(args, name):
             raise ValueError(f"--{name.replace('_', '-')} cannot be used with --by: {why}.")
     if args.start is not None and args.tune_by == "key":
-        raise ValueError("--start and --tune-by key exclude each other: the model says what is tuned. Use one.")
+        raise ValueError("--start and --tune-by key exclude each other: a saved model is tuned already. Leave one out.")
     if args.store is not None and args.checkpoint is not None:
-        raise ValueError("--store and --checkpoint exclude each other with --by: a store is a checkpoint. Use one.")
+        raise ValueError("--store and --checkpoint exclude each other, because a store is a checkpoint. Leave one out.")
     if args.resume and store_of(args) is None:
         raise CheckpointError("--resume needs --checkpoint DIR or --store FILE of the first run.")
-    count("Each of them takes some memory.", keep=args.keep)
+    count("Each model in memory takes space.", keep=args.keep)
 
 
 def store_of(args: argparse.Namespace) -> Path | None:
@@ -92,18 +90,18 @@ def store_of(args: argparse.Namespace) -> Path | None:
 def columns_by_key(
     args: argparse.Namespace, source: Source, talk: Talk
 ) -> tuple[Encoder, dict[str, int], OnlineRegressor | None]:
-    """Select the columns and return their encoder, lags and horizon, and with --start the model that keys start from.
+    """Select the columns. Return their encoder, lags and horizon, and the initial model of --start.
 
     Key and order are copied to the output. They are features only if --features names them.
     """
     apart = [args.by, *([args.order] if args.order is not None else [])]
     refuse_unknown(source, *apart)
     if args.target in apart:
-        raise ValueError(f"--target {args.target} is the column of the key or its order. Predict another one.")
+        raise ValueError(f"--target {args.target} is the column of the key or its order. Predict another column.")
     if args.start is not None:
         encoder, past, model = from_options(args, source, talk)
         assert model is not None
-        talk("each key starts with its parameters, and with nothing that it has learned")
+        talk("each key starts with its parameters, but without what it has learned")
         _select(encoder, source, apart, encoder.columns.features)
         return encoder, past, unwatched(model).unfitted()
     asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.copy) or ())}
@@ -127,7 +125,7 @@ def columns_by_key(
 
 
 def _select(encoder: Encoder, source: Source, apart: list[str], features: tuple[str, ...]) -> None:
-    """Select these features of an encoder and its source, and copy the key and order columns to the output."""
+    """Select features, and copy the key and order columns to the output."""
     columns = encoder.columns
     kinds = dict(zip(columns.features, columns.kinds_of_features, strict=True))
     used = tuple(kinds[name] for name in features)
@@ -147,7 +145,7 @@ def open_store(args: argparse.Namespace) -> Store | None:
 
 
 def type_of_keys(args: argparse.Namespace, source: Source, store: Store | None) -> Any:
-    """Return the type of the keys, None if it is not known yet. Refuse a type that differs from that of the store."""
+    """Return the type of the keys, or None if unknown. Raise an error if the keys of the store have another type."""
     found, known = source.type_of(args.by), set() if store is None else store.types()
     if found is not None and found not in TYPES:
         raise ValueError(
@@ -156,15 +154,15 @@ def type_of_keys(args: argparse.Namespace, source: Source, store: Store | None) 
         )
     if store is not None and found is not None and len(known) == 1 and found not in known:
         raise ValueError(
-            f"the keys in {store.path} are {TYPES[next(iter(known))]}, and --by {args.by} in {source.path} holds "
-            f"{TYPES[found]}: they are different keys. Convert the column (CSV holds strings only), or use another "
-            f"store."
+            f"the keys in {store.path} are {TYPES[next(iter(known))]}, but --by {args.by} in {source.path} contains "
+            f"{TYPES[found]}, which are different keys. Convert the column (CSV contains only strings), or use "
+            f"another store."
         )
     return found or (next(iter(known)) if len(known) == 1 else None)
 
 
 def saved_place(args: argparse.Namespace, store: Store | None) -> tuple[OnlineRegressor, dict[str, Any]] | None:
-    """Return the model of a store and the description of the run that made it, empty if there is only the model."""
+    """Return the model of a store, and the description of the run that created it (empty for a store from Python)."""
     found = None if store is None else stored_place(store)
     if store is None or found is None:
         return None
@@ -178,21 +176,21 @@ def saved_place(args: argparse.Namespace, store: Store | None) -> tuple[OnlineRe
 
 
 def go_on(args: argparse.Namespace, encoder: Encoder, stream: dict[str, Any]) -> None:
-    """Load the column encoding of a store. Refuse other columns or options than those that it was made with."""
+    """Load the column encoding of a store. Raise an error if the store was created with other columns or options."""
     store = store_of(args)
     _refuse_other_options(args, store, made_with({}, stream))
-    if not stream:  # a fleet that was made in Python, which knows no names
+    if not stream:  # a fleet from Python, without names of columns
         if not encoder.columns.plain:
-            raise ValueError(f"{store} was not made from these columns. Use plain numbers, or another store.")
+            raise ValueError(f"{store} was created without these columns. Use plain numbers, or another store.")
         return
     before, now = stored_columns(stream), encoder.columns
     if (before.target, before.features) != (now.target, now.features):
         raise ValueError(
             f"{store} predicts {_from(before)}, but these options predict {_from(now)}. "
-            f"Name the columns by --target and --features in that order, or use another store."
+            f"Name these columns in --target and --features in this order, or use another store."
         )
     if (before.kinds, before.missing) != (now.kinds, now.missing):
-        raise ValueError(f"{store} was not made from these columns. Use those of the first run, or another store.")
+        raise ValueError(f"{store} was created from other columns. Use the columns of the first run, or another store.")
     encoder.load(stream)
 
 
@@ -201,21 +199,21 @@ def _from(columns: Columns) -> str:
 
 
 def _refuse_other_options(args: argparse.Namespace, store: Path | None, made: dict[str, Any]) -> None:
-    """Refuse typed options that differ from those that the models of a store were made with."""
+    """Raise an error for options that differ from the options of the models in a store."""
     for name, default in MADE_BY.items():
         typed, before, option = getattr(args, name), made[name], f"--{name.replace('_', '-')}"
         columns = name in ("by", "order")
         if typed in (default, before) or (columns and before is None):
             continue
         was = "without it" if before == default else f"with {option} {before}"
-        remedy = "Use that" if columns else f"Its models keep their options: leave {option} out"
+        remedy = "Use that" if columns else f"The models in the store keep their options: leave {option} out"
         raise ValueError(
-            f"{option} {typed} cannot be used with {store}, which was made {was}. {remedy}, or use another store."
+            f"{option} {typed} cannot be used with {store}, which was created {was}. {remedy}, or use another store."
         )
 
 
 def made_with(settings: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the models of a store were made with: those of this run if the store is new."""
+    """Return the options of the models in a store. For a new store, return the options of this run."""
     before = stream.get("settings", settings)
     made = before.get("made", before)
     made = made if isinstance(made, dict) else {}
@@ -223,12 +221,12 @@ def made_with(settings: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any
 
 
 def fleet_of(args: argparse.Namespace, store: Store | None) -> Any:
-    """Return a function that makes a fleet from a model."""
+    """Return a function that creates a fleet from a model."""
     return lambda model: Fleet(model, store=store, keep=args.keep, compact=args.compact)
 
 
 def requested_by_key(args: argparse.Namespace, past: dict[str, int], **around: Any) -> Requested:
-    """Return the model that every key starts from: tuned on all keys, or one that tunes itself."""
+    """Return the initial model of all keys, which is tuned on all keys or tunes itself."""
     alone = args.tune_by == "key"
     choice = parse_model(args.model or ("auto" if alone else "krlst"), given_parameters(args))
     if alone != choice.algorithm.estimator.tunes_itself:
@@ -244,7 +242,7 @@ def requested_by_key(args: argparse.Namespace, past: dict[str, int], **around: A
 def tune_keys(
     args: argparse.Namespace, job: Job, models: ModelPerKey, talk: Talk, watch: dict[str, Any] | None
 ) -> None:
-    """Set how models are tuned: one on the first rows of all keys, each key by itself, or not at all."""
+    """Prepare the tuning: once on the first rows of all keys, each key by itself, or no tuning."""
     asked = requested_by_key(args, {"lags": models.lags, "horizon": models.horizon}, watch=watch)
     tuned = args.tune_by != "key" and asked.tune != 0
     if not tuned:
@@ -253,13 +251,13 @@ def tune_keys(
             job.model = model
             return
     first = first_rows(args, job.source)
-    talk(f"{'tuning on' if tuned else 'learning the columns from'} the first {first} rows, of all keys together")
+    talk(f"{'tuning on' if tuned else 'learning the columns from'} the first {first} rows of all keys together")
     job.first = FirstRows(first, job.encoder, varied=tuned)
     job.begin = models.tuned_on(asked, job, talk) if tuned else lambda X, y: model
 
 
 def is_resumable(args: argparse.Namespace, format: str) -> bool:
-    """Return whether the position can be saved with the models; --checkpoint requires it."""
+    """Return whether the position can be stored with the models. Raise an error if --checkpoint needs this."""
     if store_of(args) is None:
         return False
     try:

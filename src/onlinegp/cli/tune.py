@@ -25,8 +25,8 @@ EPILOG = f"""examples:
   onlinegp tune data.csv --tune 1000
   onlinegp tune data.csv --model krlst --out tuned.ogp && onlinegp run data.csv --start tuned.ogp
 
-Inputs and target are standardized first, and length scales are in these units: the larger a length scale, the less its
-column matters. The file that --out writes contains scaling, columns and the model, which has not learned anything yet.
+Inputs and target are standardized first, and length scales are in standard units: the larger a length scale, the less
+its column matters. The file of --out contains scaling, columns and the unfitted model.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("SOURCE",), replaces=("--out",), pipes=("SOURCE",))
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _relevance(names: list[str], kernel: Any) -> list[str]:
-    """Return the relevance of each input: the inverse of its length scale, scaled to a largest value of 1."""
+    """Return the relevance of each input: the inverse length scale, relative to the largest."""
     if kernel is None:
         return []
     theta = [v for name, v in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]

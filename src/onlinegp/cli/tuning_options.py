@@ -1,4 +1,4 @@
-"""Options for the model of a command that learns a stream, and its progress bar."""
+"""Options for the model of a command that learns a stream, and the progress bar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onlinegp.streams.running.predict_then_learn import size_of
 from onlinegp.streams.running.requested_model import Requested, TuningMessages, described, past_of
 from onlinegp.streams.running.run import Job
 
-SETTLED: dict[str, Any] = {  # options that a model file determines, with their default values
+SETTLED: dict[str, Any] = {  # options that a model file determines, and their default values
     **dict.fromkeys(("target", "features", "copy", "lags", "date_format", "model", "kernel", "noise", "budget")),
     **dict.fromkeys(("forgetting", "tune", "robust", "na_values")),
     "horizon": 1,
@@ -32,23 +32,23 @@ SETTLED: dict[str, Any] = {  # options that a model file determines, with their 
     "missing": "stop",
     "set": [],
 }
-PIPE_ROWS = 200  # rows to tune on if the length of the input is not known
+PIPE_ROWS = 200  # rows to tune on if the length of the input is unknown
 Talk = Callable[[str], None]
 
 
 def add_learned(parser: argparse.ArgumentParser) -> Any:
-    """Add the options for a new model, or for one that continues, and return their group."""
+    """Add the options for a new model or for a saved model, and return their group."""
     model = add_model(parser)
     model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
-    model.add_argument("--start", metavar="FILE", help="continue with a model that --save or `onlinegp tune` wrote")
-    model.add_argument("--new-series", action="store_true", help="with --start: SOURCE does not follow what it learned")
+    model.add_argument("--start", metavar="FILE", help="continue with a model from --save or `onlinegp tune`")
+    model.add_argument("--new-series", action="store_true", help="with --start: SOURCE begins a new series")
     model.add_argument(
         "--robust",
         nargs="?",
         type=float,
         const=3.0,
         metavar="C",
-        help="limit outliers: an error counts up to C standard deviations (3)",
+        help="limit outliers: clip errors at C standard deviations (3)",
     )
     return model
 
@@ -59,21 +59,21 @@ def checked_robust(bound: float | None) -> None:
 
 
 def refuse_what_is_settled(args: argparse.Namespace) -> None:
-    """Refuse options that a continued model would ignore."""
+    """Raise an error for options that have no effect on a saved model."""
     if odd := typed(args, SETTLED):
         raise ValueError(
-            f"{listed(odd)} cannot be used with --start: the model in {args.start} continues with the columns and "
-            f"parameters that it was made with. Leave {'it' if len(odd) == 1 else 'them'} out, or --start."
+            f"{listed(odd)} cannot be used with --start, because the model in {args.start} keeps its columns and "
+            f"parameters. Leave {'it' if len(odd) == 1 else 'them'} out, or --start."
         )
 
 
 def from_options(
     args: argparse.Namespace, source: Source, talk: Talk
 ) -> tuple[Encoder, dict[str, Any], OnlineRegressor | None]:
-    """Select the columns and return their encoder, lags and horizon, and with --start the model, with its past."""
+    """Select the columns. Return their encoder, lags and horizon, and the model of --start."""
     if args.start is None:
         if args.new_series:
-            raise ValueError("--new-series is for the past values of a model that continues. Add --start FILE.")
+            raise ValueError("--new-series is for a saved model with past values. Add --start FILE.")
         encoder, lags = chosen_columns(args, source, any_lags=True)
         past: dict[str, Any] = {"lags": lags, "horizon": args.horizon}
         if isinstance(args.lags, str | list):
@@ -93,7 +93,7 @@ def from_options(
 
 
 def told(columns: Columns, lags: int, horizon: int, which: str | list[int] | None = None) -> str:
-    """Return what is predicted from what, for people."""
+    """Describe what is predicted from which inputs."""
     past = f"its last {lags} values"
     if which is not None:
         rows = f"its values {listed([str(lag) for lag in which])} rows before"
@@ -105,13 +105,13 @@ def told(columns: Columns, lags: int, horizon: int, which: str | list[int] | Non
 
 
 def requested(args: argparse.Namespace, past: dict[str, Any], *, tune: int | None, **around: Any) -> Requested:
-    """Return the model that the options describe, which tunes itself unless `tune` is 0."""
+    """Return the model for the options. It tunes itself unless `tune` is 0."""
     choice = parse_model(args.model or ("krlst" if tune == 0 else "auto"), given_parameters(args))
     return Requested(choice.algorithm.name, choice.given, tune, args.robust, **past, **around)
 
 
 def set_model(args: argparse.Namespace, job: Job, past: dict[str, Any], talk: Talk, **around: Any) -> None:
-    """Give the job the model that the options describe; where columns are encoded, after the first rows."""
+    """Set the model of the job. If columns are encoded, this happens after the first rows."""
     rows = tuning_rows(args)
     if past["lags"] and rows and rows <= past["lags"] + past["horizon"]:
         raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
@@ -127,7 +127,7 @@ def set_model(args: argparse.Namespace, job: Job, past: dict[str, Any], talk: Ta
 
 
 def tuning_rows(args: argparse.Namespace) -> int | None:
-    """Return the rows to tune on: 0 for none, None for as many as the model has by default."""
+    """Return the number of rows to tune on: 0 for no tuning, None for the default of the model."""
     if args.tune is None and args.kernel is not None and args.noise is not None:
         return 0
     rows: int | None = args.tune
@@ -145,7 +145,7 @@ def first_rows(args: argparse.Namespace, source: Source) -> int:
 
 
 class Progress:
-    """A bar with rate, error and dictionary size, on a terminal only, and what was tuned."""
+    """A progress bar with rate, error and dictionary size, on a terminal only, and messages about tuning."""
 
     def __init__(self, talk: Talk, *, quiet: bool) -> None:
         self._bar: Any = None

@@ -1,4 +1,4 @@
-"""Turn categories, dates and missing values into numbers, with rules learned from the first rows."""
+"""Encode categories, dates and missing values as numbers, with rules learned from the first rows."""
 
 from onlinegp.columns.encoding import Encoding
 

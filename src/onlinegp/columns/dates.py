@@ -1,4 +1,4 @@
-"""Dates and times: from text to a moment, and from moments to calendar features."""
+"""Parse dates and times, and compute calendar features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onlinegp.checks import Array
 COMMON = (
     *("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%Y", "%d/%m/%Y"),
     *("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%Y/%m/%d", "%Y/%m/%d %H:%M:%S"),
-)  # formats that messages suggest; they are never used unless requested
+)  # formats that messages suggest; they are used only on request
 EXAMPLES = "such as 2024-01-31 or 2024-01-31T23:59:00+01:00"
 MONDAY = np.datetime64("1969-12-29", "D")
 DAY = np.timedelta64(1, "D")
@@ -21,7 +21,7 @@ WAVES = (("hour", 24.0), ("weekday", 7.0), ("month", 12.0))  # the periodic part
 
 
 def moment(value: Any, format: str | None = None) -> datetime:
-    """Return the date and time in a text, by ISO 8601 or by `format`, or raise a ValueError; a date is its midnight."""
+    """Return the date and time in a text in ISO 8601 or in `format`. Raise a ValueError if there is none."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -35,16 +35,16 @@ def moment(value: Any, format: str | None = None) -> datetime:
 
 
 def no_date(value: Any, format: str | None) -> str:
-    """Return why a value is not a date, with the remedy."""
+    """Return why a value is not a date, with a remedy."""
     if format is not None:
-        return f"is not a date of the form {format}"
+        return f"is not a date in the format {format}"
     likely = likely_format([value])
-    other = f"If it is one, add --date-format '{likely}'" if likely else "For other forms add --date-format"
+    other = f"If it is a date, add --date-format '{likely}'" if likely else "For other formats add --date-format"
     return f"is not a date by ISO 8601, {EXAMPLES}. {other}"
 
 
 def likely_format(values: Sequence[Any]) -> str | None:
-    """Return the first common format that fits all values, None if there is none."""
+    """Return the first common format that fits all values, or None."""
     texts = [value for value in values if isinstance(value, str)]
     if len(texts) < max(1, len(values)):
         return None
@@ -60,13 +60,13 @@ def _fits(text: str, format: str | None) -> bool:
 
 
 def are_dates(values: Sequence[Any], format: str | None = None) -> bool:
-    """Whether more than half of some values, of which none is missing, are dates."""
+    """Whether more than half of the values are dates. No value may be missing."""
     good = [isinstance(value, (str, date)) and (not isinstance(value, str) or _fits(value, format)) for value in values]
     return sum(good) * 2 > len(values)
 
 
 def checked_format(format: str | None) -> str | None:
-    """Return the format, or raise an error if a date cannot be written in it and read again."""
+    """Return the format. Raise an error if a date in this format cannot be read again."""
     if format is None:
         return None
     sample = datetime(2021, 11, 23, 14, 35, 56)
@@ -82,7 +82,7 @@ def checked_format(format: str | None) -> str | None:
 
 
 def seconds(moments: Sequence[datetime | None]) -> Array:
-    """Return seconds since the beginning of 1970, (n,), NaN where there is no moment; without a zone it is UTC."""
+    """Return seconds since the beginning of 1970, (n,). NaN for missing values. Times without a zone are UTC."""
     offsets = [m.utcoffset() if m is not None else None for m in moments]
     shift = np.array([0.0 if o is None else o.total_seconds() for o in offsets])
     return (_walls(moments) - np.datetime64(0, "us")) / np.timedelta64(1, "s") - shift
@@ -91,7 +91,7 @@ def seconds(moments: Sequence[datetime | None]) -> Array:
 def phases(moments: Sequence[datetime | None]) -> dict[str, Array]:
     """Return hour of the day, weekday (Monday is 0) and month of the year (January is 0), each (n,), in local time.
 
-    Hours and months have fractions; weekdays are whole.
+    Hours and months have fractions; weekdays are integers.
     """
     wall = _walls(moments)
     days, months = wall.astype("M8[D]"), wall.astype("M8[M]")

@@ -1,4 +1,4 @@
-"""Encode one column of numbers, categories or dates as numbers."""
+"""Encodings of a column of numbers, categories or dates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Number:
 
 @dataclass(frozen=True)
 class OneHot:
-    """One column per category: 1 in the column of the row's category and 0 elsewhere. Other categories are all 0."""
+    """One column per category: 1 in the column of the category of a row, 0 elsewhere. Other categories are all 0."""
 
     values: tuple[str, ...]
     kind: ClassVar[str] = "onehot"
@@ -50,7 +50,7 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """The rank of a category in sorted order, from 0. Other categories come after the last."""
+    """The rank of a category in sorted order, from 0. Other categories have the next rank after the last."""
 
     values: tuple[str, ...]
     kind: ClassVar[str] = "ordinal"
@@ -68,7 +68,7 @@ class Calendar:
     """Hour, weekday and month as points on a circle, and the days since the start.
 
     A phase p of period P becomes sin(2 pi p / P) and cos(2 pi p / P), so that the end of a period is next to its start.
-    Without `hours`, all times are midnight and the hour is left out.
+    `hours` is False if all times are midnight: then the hour is left out.
     """
 
     start: float  # seconds since 1970
@@ -95,10 +95,10 @@ Part = Number | OneHot | Ordinal | Calendar
 
 @dataclass(frozen=True)
 class Learned:
-    """A column, its encoding, and the values that replace it where it is missing.
+    """A column, its encoding, and the numbers that replace missing values.
 
-    `means` are the means of its numbers over the first rows, or None if a missing value is an error. With `flag`, an
-    additional number marks missing values.
+    `means` are the means of the encoded numbers over the first rows, or None if a missing value is an error. With
+    `flag`, an additional number marks missing values.
     """
 
     column: str
@@ -133,10 +133,10 @@ def categories(cells: Sequence[Any], limit: int) -> tuple[tuple[str, ...], int]:
 
 
 def _codes(values: tuple[str, ...], cells: Sequence[Any]) -> Array:
-    """Return the index of each cell in `values`, len(values) for other cells, and NaN for missing ones: (n,)."""
+    """Return the index of each cell in `values`, (n,): len(values) for other cells, and NaN for missing cells."""
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(values)}
     for value in values:
-        if value.lower() in ("true", "false"):  # JSON, pandas and R write truth values in these three forms
+        if value.lower() in ("true", "false"):  # JSON, pandas and R write booleans in three forms
             for form in (value.lower(), value.title(), value.upper()):
                 place.setdefault(form, place[value])
     place[None] = np.nan

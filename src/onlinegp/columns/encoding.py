@@ -1,4 +1,4 @@
-"""Turn the columns of a data frame into numbers, as the commands do with a table."""
+"""Encode the columns of a data frame as numbers, as the commands do with a table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KIND_OF = {"number": "number", "onehot": "category", "ordinal": "category", "cal
 
 
 class Encoding:
-    """Turn categories, dates and missing values of a data frame into numbers, with rules learned by `fit`.
+    """Encode categories, dates and missing values of a data frame as numbers, with rules learned by `fit`.
 
-    :class:`onlinegp.Columns` describes the encoding and uses one. Use this class to encode a frame for another
-    library. Fit it on the first rows of a stream, so that it uses nothing from the future.
+    :class:`onlinegp.Columns` uses and describes this encoding. Use this class to encode a frame for another library.
+    Fit it on the first rows of a stream, so that it uses nothing from the future.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Encoding:
         frame = _frame(X)
         unknown = [name for name in self.kinds if name not in frame.columns]
         if unknown:
-            raise ValueError(f"X lacks the column {unknown[0]!r} that fit saw. Pass all of {', '.join(self.kinds)}.")
+            raise ValueError(f"X lacks the column {unknown[0]!r}, which fit had. Pass all of {', '.join(self.kinds)}.")
         return self.plan_(self._cells(frame))
 
     def dump(self) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class Encoding:
         return self.plan_.dump()
 
     def load(self, contents: Any) -> Self:
-        """Continue with what `dump` returned, or raise a ValueError if it is not valid."""
+        """Continue with the result of `dump`. Raise a ValueError if it is not valid."""
         self.plan_ = Plan.load(contents)
         self.kinds = {column.column: KIND_OF[column.part.kind] for column in self.plan_.columns}
         self.names_ = self.plan_.names
@@ -120,7 +120,7 @@ class Encoding:
         return cells
 
     def _means_missing(self, value: Any) -> bool:
-        """Return whether a value is one of `na_values`, as text or as a number."""
+        """Return whether a value is in `na_values`, as text or as a number."""
         if not self.na_values or isinstance(value, bool):
             return False
         return str(value).strip(" \t") in self.na_values or (
@@ -145,7 +145,7 @@ def _frame(X: Any) -> Any:
 
 
 def _kind(series: Any, format: str | None) -> str:
-    """Return "number", "date" or "category" for the values of a column, or "" if it is none of them."""
+    """Return "number", "date" or "category" for the values of a column, or "" for other values."""
     if hasattr(series, "dtype") and (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
         return "number"
     values = [value for value in series.to_list() if not _missing(value)]
@@ -155,14 +155,14 @@ def _kind(series: Any, format: str | None) -> str:
 
 
 def _missing(value: Any) -> bool:
-    """Return whether a value is missing: nothing, NaN, or a text that means so, as on the command line."""
+    """Return whether a value is missing: None, NaN, or a text that means missing on the command line."""
     if isinstance(value, str):
         return value.strip(" \t") in MISSING
     return value is None or value != value or type(value).__name__ == "NAType"
 
 
 def _cell(value: Any, kind: str, name: str, row: int, format: str | None) -> Any:
-    """Convert a value that is not missing to its kind. If it does not fit, raise an error that says where it is."""
+    """Convert a value to the kind of its column. Raise an error with its place if this is not possible."""
     if kind == "category":
         text = str(value).strip(" \t")
         return (

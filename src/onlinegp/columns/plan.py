@@ -1,4 +1,4 @@
-"""Learn from the first rows how to encode each column, and keep the result as plain values."""
+"""Learn from the first rows how to encode each column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Rules:
-    """What to do with categories, dates and missing values."""
+    """How to encode categories, dates and missing values."""
 
     categories: str = "ignore"
     limit: int = 10
@@ -39,7 +39,7 @@ class Rules:
         checked_format(self.date_format)
 
     def uses(self, kind: str) -> bool:
-        """Whether columns of a kind (number, category, date) are used. Columns of no kind are never used."""
+        """Whether columns of a kind (number, category, date) are used. Columns of other kinds are never used."""
         asked = {"number": "number", "category": self.categories, "date": self.dates}
         return asked.get(kind, "ignore") != "ignore"
 
@@ -61,7 +61,7 @@ class Plan:
         return np.concatenate(X, axis=1) if X else np.empty((len(cells), 0))
 
     def summary(self) -> list[str]:
-        """Return one line of text for each column that is changed."""
+        """Return a line of text for each column that is encoded."""
         return [
             f"{c.column}: {', '.join(c.names)}"
             for c in self.columns
@@ -74,14 +74,14 @@ class Plan:
 
     @classmethod
     def load(cls, contents: Any) -> Plan:
-        """Return the plan stored in a file, or raise a ValueError if it is not valid."""
+        """Return the plan in a file. Raise a ValueError if it is not valid."""
         if not isinstance(contents, list):
             raise ValueError("the plan of the columns must be a list")
         return cls(tuple(map(_loaded, contents)))
 
 
 def kind_of(values: Sequence[Any], format: str | None) -> str:
-    """Return "date" or "category" for values that are neither numbers nor missing, or "" if they are neither."""
+    """Return "date" or "category" for values that are not numbers, or "" for other values. No value may be missing."""
     if are_dates(values, format):
         return "date"
     return "category" if sum(isinstance(value, (str, bool)) for value in values) * 2 > len(values) else ""
@@ -90,7 +90,7 @@ def kind_of(values: Sequence[Any], format: str | None) -> str:
 def learn(names: Sequence[str], kinds: Sequence[str], cells: Any, rules: Rules, say: Say = lambda text: None) -> Plan:
     """Learn the encoding of columns from their cells in the first rows, (n, columns) of objects.
 
-    A kind is number, category or date. A cell is a float, a text or a datetime, or None or NaN if it is missing.
+    A kind is number, category or date. A cell is a float, a text or a datetime; None and NaN are missing values.
     """
     columns = [
         _part(name, kind, cells[:, j].tolist(), rules, say)
@@ -107,7 +107,7 @@ def _part(name: str, kind: str, cells: list[Any], rules: Rules, say: Say) -> Lea
         if found > len(values):
             say(
                 f"{name!r} has {found} categories in the first rows: the {len(values)} most frequent are kept, "
-                f"the others become 'other'"
+                f"all others become 'other'"
             )
     elif kind == "date":
         hours, at = phases(cells)["hour"], seconds(cells)

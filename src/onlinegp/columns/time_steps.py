@@ -1,4 +1,4 @@
-"""The times of a series: parse dates in common formats, find the step between them, and continue them."""
+"""The times of a series: parse dates in common formats, find the time step, and return the next dates."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ FORMATS = (
     *("%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%d-%b-%y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%B %d, %Y"),
 )
 QUARTER = re.compile(r"(\d{4})[- ]?[Qq]([1-4])")
-EPOCHS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))  # least, most, per second
+# Units of epoch times: smallest number, largest number, units per second
+EPOCHS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 DAY = 86_400.0
-OFF_GRID = 0.1  # share of a step: a row that is farther from the grid is off it
-MOST_OFF_GRID = 0.05  # of the rows
+OFF_GRID = 0.1  # rows are off the grid if they are farther away, in steps
+MOST_OFF_GRID = 0.05  # largest share of rows off the grid
 UNITS = {60.0: "minute", 3600.0: "hour", DAY: "day", 7 * DAY: "week"}
 ROUND_STEPS = (
     *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0),
@@ -34,10 +35,10 @@ class NotDates(ValueError):
 
 
 def parse_dates(values: Sequence[Any], zone: tzinfo | None = None) -> list[datetime]:
-    """Return the dates in texts or numbers of one form: ISO 8601, "1949-01", "Jan-49", "2020Q1", epoch seconds, ...
+    """Return the dates in texts or numbers of one format: ISO 8601, "1949-01", "Jan-49", "2020Q1", epoch seconds, ...
 
-    Dates without an offset are those of a clock in `zone`, if there is one. The second of two equal hours is the
-    one after the clock was put back. python-dateutil reads other forms, if it is installed.
+    Dates without an offset are local times in `zone`, if it is given. If an hour occurs twice because the clock is put
+    back, the second occurrence is the later hour. python-dateutil reads other formats, if it is installed.
     """
     texts = [str(value).strip() for value in values]
     if not texts:
@@ -46,7 +47,7 @@ def parse_dates(values: Sequence[Any], zone: tzinfo | None = None) -> list[datet
         moments = read(texts)
         if moments is not None:
             return _localized(moments, zone)
-    raise NotDates(f"{texts[0]!r} is not a date of a known form.")
+    raise NotDates(f"{texts[0]!r} is not a date in a known format.")
 
 
 def _numbers(texts: list[str]) -> list[datetime] | None:
@@ -80,7 +81,7 @@ def _quarters(texts: list[str]) -> list[datetime] | None:
 
 
 def _by_format(texts: list[str]) -> list[datetime] | None:
-    """Read dates of a common format. If several fit, one in which they are in order; the month before the day."""
+    """Parse dates in a common format. If several formats fit, prefer ordered dates, then the month before the day."""
     fitting = []
     for format in FORMATS:
         moments = _each(texts, lambda text, format=format: datetime.strptime(text, format))  # type: ignore[misc]
@@ -92,7 +93,7 @@ def _by_format(texts: list[str]) -> list[datetime] | None:
 
 
 def _in_the_past(moments: list[datetime]) -> list[datetime]:
-    """Return dates with years of two digits in the century in which the last of them is not in the future."""
+    """Choose the century of years with two digits such that the last date is not in the future."""
     if moments[-1].year <= datetime.now().year:
         return moments
     return [moment.replace(year=moment.year - 100) for moment in moments]
@@ -110,9 +111,9 @@ def _by_dateutil(texts: list[str]) -> list[datetime] | None:
 
 
 def _localized(moments: list[datetime], zone: tzinfo | None) -> list[datetime]:
-    """Return moments that all have a zone, or none."""
+    """Return moments that have all a zone or all no zone."""
     if len({moment.tzinfo is None for moment in moments}) > 1:
-        raise NotDates("some dates have an offset and others have none.")
+        raise NotDates("some dates have an offset, others do not.")
     if zone is None:
         return moments
     if moments[0].tzinfo is not None:
@@ -152,7 +153,7 @@ class Step:
 
     @property
     def on_the_wall(self) -> bool:
-        """Whether it counts 24 hours per day even when clocks change."""
+        """Whether the step is in days or longer, which are local days even when clocks change."""
         return self.unit != "second" or self.count % DAY == 0
 
     @property
@@ -165,7 +166,7 @@ class Step:
         return 48
 
     def places(self, moments: Sequence[datetime]) -> NDArray[np.float64]:
-        """Return how many steps each moment is after the first."""
+        """Return the number of steps from the first moment to each moment."""
         if self.unit == "month":
             months = [12 * m.year + m.month for m in moments]
             return (np.array(months, dtype=np.float64) - months[0]) / self.count
@@ -181,7 +182,7 @@ class Step:
         return moment.timestamp()
 
     def after(self, last: datetime, steps: int, first: datetime | None = None) -> list[datetime]:
-        """Return the next dates. Months keep the day if they have it, and days keep the hour of the local clock."""
+        """Return the next dates. Steps of months keep the day of the month if possible, days keep the local time."""
         if self.unit == "month":
             day = max(last.day, 0 if first is None else first.day)
             return [_month(last, int(self.count) * k, day) for k in range(1, steps + 1)]
@@ -203,7 +204,7 @@ def _month(moment: datetime, months: int, day: int) -> datetime:
 
 
 def infer_step(moments: Sequence[datetime]) -> Step | None:
-    """Return the step of dates, most of which are on its grid; None if there is none."""
+    """Return a time step with most dates on its grid, or None."""
     distinct = sorted(set(moments))
     if len(distinct) < 2:
         return None
@@ -236,6 +237,6 @@ def round_times(moments: Sequence[datetime]) -> tuple[Step, list[datetime]]:
 
 
 def _same_day(moments: Sequence[datetime]) -> bool:
-    """Whether moments are on one day of their months, which may be the last, at one hour."""
+    """Whether all moments have the same time, and the same day of the month or its last day."""
     days, last = {m.day for m in moments}, all((m + timedelta(days=1)).day == 1 for m in moments)
     return (len(days) == 1 or last or (min(days) >= 28)) and len({m.time() for m in moments}) == 1

@@ -1,10 +1,10 @@
-"""Compare algorithms over many runs. Each algorithm is tuned separately, on rows that are in no run.
+"""Compare algorithms over many runs. Each algorithm is tuned separately, on rows that are not in any run.
 
 runs        the runs: simulations by seed, or permutations or blocks of given rows
-entrants    the algorithms: classes, which are tuned, and model instances, which are not
+entrants    the algorithms: classes, which are tuned, and model instances, which are not tuned
 compare     `compare`: tune, then run every algorithm on every run
-time_limit  one stream with a time limit, as `onlinegp compare` has it
-ranking     its results in order
+time_limit  one stream with a time limit, for `onlinegp compare`
+ranking     the ranking of these results
 intervals   means over runs and paired differences, with Student's t
 results     the results: curves with bands, a table, costs
 tables      the table as text, CSV and LaTeX

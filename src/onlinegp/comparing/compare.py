@@ -1,4 +1,4 @@
-"""`compare`: tune every algorithm separately, then run it on every run."""
+"""`compare`: tune each algorithm separately, then run all algorithms on all runs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from onlinegp.processes import Jobs, cores, in_parallel
 from onlinegp.progress import ShareBar
 
 RUNS = 20
-EFFORT = 200_000  # the largest number of rows that the search for one algorithm may run
+EFFORT = 200_000  # largest number of rows for all trials of an algorithm
 POINTS, LAST = 100, 5  # points of a learning curve; the steady state is the last fifth
-LEVEL = 0.95  # the level of the predictive intervals whose coverage is reported
+LEVEL = 0.95  # level of the predictive intervals
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A tuned algorithm, and the effort of its tuning: the number of models that were tried, and their rows.
+    """A tuned algorithm, and the effort of its tuning: the number of tried models, and their rows.
 
     Random parts of a model, such as frequencies, are drawn again for each run, unless their seed was given.
     """
@@ -42,7 +42,7 @@ class Prepared:
     params: dict[str, Any]
     tried: int = 0
     rows: int = 0
-    drawn: tuple[str, ...] = ()  # the names of the parameters that are seeds
+    drawn: tuple[str, ...] = ()  # names of the parameters that are seeds
 
     def starting(self, seed: int) -> OnlineRegressor:
         """Return a new model for the run with this seed."""
@@ -67,21 +67,22 @@ def compare(
 ) -> Any:
     """Compare algorithms over many runs of a stream. Each is tuned separately, on rows that are in no run.
 
-    In every run each algorithm starts from scratch, and predicts every row before it learns it. Classes are tuned:
-    starting from the most likely kernels and noises of the tuning rows, in standard units, a search tries kernel, noise
-    and the parameters that the class declares, such as step, radius and forgetting, with the same effort for each
-    class. Its criterion is that of the ranking: the error or the log density of the last rows, each predicted before it
-    is learned, with the same share of the tuning rows as the steady state has of a run. Model instances are not tuned.
+    In each run all algorithms start from scratch, and predict each row before they learn it. Classes are tuned:
+    starting from the most likely kernels and noises of the tuning rows, in standard units, a search tries values of
+    kernel, noise and the parameters that the class declares, such as step, radius and forgetting, with the same effort
+    for each class. Its criterion is the same as for the ranking: the error or the log density in the steady state, here
+    the last part of the tuning rows. Model instances are not tuned.
 
     Parameters
     ----------
     models : sequence, or dict by name
-        Classes (``onlinegp.KRLST``), which are tuned; classes with fixed parameters, which are tuned otherwise
-        (``functools.partial(onlinegp.KRLST, budget=50)``); instances, which are not (``onlinegp.KRLST(kernel)``).
+        Classes (``onlinegp.KRLST``), which are tuned; classes with fixed parameters
+        (``functools.partial(onlinegp.KRLST, budget=50)``), whose other parameters are tuned; instances
+        (``onlinegp.KRLST(kernel)``), which are not tuned.
     stream : callable, Permutations, Blocks or OneStream
         A function of the seed that returns X and y, such as ``lambda seed: channel_switch(3000, seed=seed)``; the
-        stream with the next seed is for tuning. Or `Permutations` or `Blocks` of given rows. Or one stream with a
-        time limit, as `onlinegp compare` has it; then only `models`, `by`, `jobs` and `say` count.
+        stream with the next seed is for tuning. Or `Permutations` or `Blocks` of given rows. Or a stream with a time
+        limit, as in `onlinegp compare`; then only `models`, `by`, `jobs` and `say` are used.
     runs : int, optional
         The number of runs, at least two; 20 if neither `runs` nor `seeds` is given.
     seeds : sequence of int, optional
@@ -97,15 +98,14 @@ def compare(
     window : int, optional
         The number of rows per point of the learning curves; a hundredth of a run if None.
     steady : int, optional
-        The number of rows at the end of a run that are its steady state; a fifth of it if None.
+        The steady state is this number of rows at the end of a run; a fifth of the run if None.
     since : int
-        The row from which convergence is measured, such as the row of a change.
+        Convergence is measured from this row on, for example the row of a change.
     jobs : int or Executor, optional
-        The number of tunings, and then runs, at a time. joblib runs them, on the backend of
-        ``joblib.parallel_config``; None for its number of jobs, or one per core. An executor of ``concurrent.futures``
-        runs them itself.
+        The number of parallel tunings, and then runs, with joblib and the backend of ``joblib.parallel_config``; None
+        for its number of jobs, or one per core. Or an executor of ``concurrent.futures``.
     say : callable
-        Called with messages about the progress.
+        A function for messages about the progress.
 
     Returns
     -------
@@ -125,13 +125,13 @@ def compare(
     True
     """
     choice(("error", "density"), by=by)
-    count("A hundred thousand is a good search.", effort=effort)
+    count("100000 is a thorough search.", effort=effort)
     count(budget=budget)
     probability("0.95 is usual.", level=level)
     if jobs is not None and not isinstance(jobs, Executor):
-        count("Use None for one per core.", jobs=jobs)
+        count("Use None for one job per core.", jobs=jobs)
     taking_part = entrants(models)
-    if hasattr(stream, "compare"):  # it has a time limit
+    if hasattr(stream, "compare"):  # a stream with a time limit
         return stream.compare(taking_part, by=by, jobs=jobs if isinstance(jobs, int) else cores(), say=say)
     taking_part = [
         Fixed(one.name, one.estimator(**one.given)) if isinstance(one, Entrant) and one.estimator.tunes_itself else one
@@ -167,7 +167,7 @@ def _seeds(runs: int | None, seeds: Sequence[int] | None) -> list[int]:
     if len(set(found)) < len(found) or len(found) < 2:
         raise ValueError(f"seeds must be different, and at least two, got {found}. Use range(20).")
     if runs is not None and runs != len(found):
-        raise ValueError(f"runs must equal the number of seeds, {len(found)}, got {runs}. Leave one of them out.")
+        raise ValueError(f"runs must equal the number of seeds, {len(found)}, got {runs}. Leave one out.")
     return found
 
 
@@ -183,7 +183,7 @@ def _lengths(n: int, window: int | None, steady: int | None, since: int) -> tupl
 
 
 def _alike(streams: Iterator[Rows], first: Rows) -> Iterator[Rows]:
-    """Yield the streams, and raise an error if one has another shape than the first."""
+    """Yield the streams. Raise an error if a stream has another shape than the first stream."""
     for X, y in streams:
         if X.shape != first[0].shape or y.shape != first[1].shape:
             raise ValueError(
@@ -205,7 +205,7 @@ def _prepared(
     tuned = [one for one in taking_part if isinstance(one, Entrant)]
     if tuned and (y == y[0]).all():
         raise ValueError(
-            f"stream must have a y that varies in the {len(y)} rows for tuning, got {y[0]} in all of them. Use more "
+            f"stream must have a y that varies in the {len(y)} rows for tuning, got {y[0]} in all rows. Use more "
             f"rows for tuning, or model instances, such as onlinegp.KRLST()."
         )
     scaling = Scaling.of(X, y)
@@ -251,13 +251,13 @@ def tune_one(
 
 
 def _searched(own: Mapping[str, tuple[Move, ...]]) -> dict[str, tuple[Move, ...]]:
-    """Return the search space: parameters of the class and common ones alternate, since a short search ends early."""
+    """Return the search space. Parameters of the class and common parameters alternate: a search may end early."""
     both = {**WIDELY, **own}
     return {name: both[name] for name in chain.from_iterable(zip_longest(own, WIDELY)) if name is not None}
 
 
 def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) -> Run:
-    """Run an algorithm on a stream from scratch, and return its scores before and in the steady state."""
+    """Run an algorithm on a stream from scratch. Return its scores over the stream and in the steady state."""
     model, split = one.starting(seed), len(y) - settings.steady
     try:
         with np.errstate(all="ignore"), _named(one.name):
@@ -308,7 +308,7 @@ def _windows(values: Array, width: int) -> Array:
 
 
 def _bytes(model: OnlineRegressor) -> int:
-    """Return the bytes of all numbers that a model needs to continue."""
+    """Return the number of bytes that a model needs to continue."""
     contents = model.dump()
     assert contents is not None
     return sum(value.nbytes if isinstance(value, np.ndarray) else 8 for value in contents["learned"].values())

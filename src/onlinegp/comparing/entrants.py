@@ -1,4 +1,4 @@
-"""The algorithms in a comparison: classes, which are tuned, and model instances, which are not."""
+"""The algorithms in a comparison: classes, which are tuned, and model instances, which are not tuned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onlinegp.models.base import OnlineRegressor
 
 @dataclass(frozen=True)
 class Entrant:
-    """A class of models to tune: its name in the table, and the parameters that are not searched."""
+    """A class of models to tune, its name in the table, and its fixed parameters."""
 
     name: str
     estimator: type[OnlineRegressor]
@@ -28,7 +28,7 @@ class Fixed:
 
 
 def entrants(models: Any) -> list[Entrant | Fixed]:
-    """Return the algorithms: models by name, or a sequence of models named by their classes."""
+    """Return the algorithms of a dictionary by name, or of a sequence, named by their classes."""
     if isinstance(models, Mapping):
         named = [(str(name), one) for name, one in models.items()]
     elif isinstance(models, Sequence) and not isinstance(models, str):
@@ -37,7 +37,7 @@ def entrants(models: Any) -> list[Entrant | Fixed]:
         named = []
     found = [_entrant(name, one) for name, one in named]
     if not found:
-        raise TypeError(f"models must be a list of classes or models, or a dictionary of them by name, got {models!r}.")
+        raise TypeError(f"models must be a list or a dictionary of classes and models, got {models!r}.")
     twice = [one.name for i, one in enumerate(found) if one.name in {other.name for other in found[:i]}]
     if twice:
         raise ValueError(f"models must have different names, got {twice[0]} twice. Pass a dictionary.")

@@ -16,7 +16,7 @@ AXES = {
     "microseconds": "processor time per sample [us]",
     "bytes": "memory [bytes]",
 }
-MARKS = ("o", "s", "^", "D", "v", "P", "X")  # used, like the line styles, when all colors are taken
+MARKS = ("o", "s", "^", "D", "v", "P", "X")  # used if there are more curves than colors
 LETTER, LINE = 5.0, 9.0  # approximate width of a letter and height of a line in labels, in points
 ROOM = 5  # the largest distance of a name from its point, in lines
 
@@ -75,9 +75,9 @@ def plain(ax: Any) -> None:
 
 
 def label(ax: Any, points: dict[str, tuple[float, float]], first: Sequence[str] = ()) -> None:
-    """Write names next to points, toward the middle. A name that would cover another moves below it.
+    """Write names next to points, toward the middle. Names that would cover another name move below it.
 
-    Names in `first` are placed first. A name without enough room is left out; the legend has it.
+    Names in `first` are placed first. Names without enough room are only in the legend.
     """
     from matplotlib.patheffects import withStroke
 
@@ -101,4 +101,5 @@ def label(ax: Any, points: dict[str, tuple[float, float]], first: Sequence[str] 
         text = ax.annotate(
             name, points[name], xytext=offset, textcoords="offset points", fontsize=8, ha="left" if left else "right"
         )
-        text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # over the intervals of others
+        # Readable over the intervals of other points
+        text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])

@@ -8,8 +8,8 @@ expected value by the mean of (q_r - m) / m (the delta method), so the interval 
 
     10 log10 m +- 10 / log(10) t s / (m sqrt(R))
 
-For the ratio of two means over the same runs, the standard deviation of q_r / m - p_r / n replaces s / m: the common
-effect of a hard run on both algorithms cancels.
+For the ratio of two means over the same runs, the standard deviation of q_r / m - p_r / n replaces s / m, which cancels
+the common effect of a difficult run on both algorithms.
 
 S. Asmussen and P. W. Glynn, Stochastic Simulation, 2007, chapter III (intervals, delta method, common random numbers).
 """
@@ -27,7 +27,7 @@ DB = 10.0 / np.log(10.0)
 
 
 class Interval(NamedTuple):
-    """A mean over runs, and the ends of its confidence interval; numbers, or arrays of points."""
+    """A mean over runs, and the ends of its confidence interval, as numbers or arrays."""
 
     value: Array
     low: Array
@@ -57,7 +57,7 @@ def of_ratio_in_db(runs: Array, others: Array, level: float) -> Interval:
 
 
 def _relative(runs: Array) -> Array:
-    """Return the runs divided by their mean, or zero if all of them are zero."""
+    """Return the values divided by their mean, or zeros if all values are zero."""
     mean = runs.mean(axis=0)
     return np.divide(runs, mean, out=np.zeros_like(runs), where=mean > 0.0)
 

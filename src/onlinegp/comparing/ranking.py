@@ -1,4 +1,4 @@
-"""Rank models that ran on one stream within a time: by all rows, or by the rows that models have in common."""
+"""Rank models that ran on the same stream within a time limit, by all rows or by common rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onlinegp.streams.running.score import Curves
 class Result:
     """The result of one model: figures and curves over the rows that it reached.
 
-    `stopped` says what ended it early, and `wrong` what went wrong; they are empty otherwise.
+    `stopped` says why it ended early, and `wrong` what went wrong; otherwise they are empty.
     """
 
     name: str
@@ -26,10 +26,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A model that did not finish: its figure and that of others over the first rows, which they reached too.
+    """A model that did not finish, compared with the best finished model over the rows that it reached.
 
-    `own` and `best` are log densities or errors over the first `rows` rows of the stream, and None if none of those was
-    scored. `best` is that of the best model that finished; None if there is none.
+    `own` and `best` are log densities or errors of both models over the first `rows` rows, or None if no row was scored
+    or no model finished.
     """
 
     result: Result
@@ -38,16 +38,16 @@ class Stopped:
     best: float | None
 
     def ahead(self, by: str) -> bool:
-        """Whether it was better on these rows than the best model that finished."""
+        """Whether the model was better on these rows than the best finished model."""
         return _loss(self.own, by) < _loss(self.best, by) < inf
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Results in order, by "density" or by "error": those that finished, the best first, and those that did not.
+    """Results in order by "density" or "error": finished models, the best first, then models that did not finish.
 
-    The latter are in the order of their figures over shared rows: compared with the best, or if none finished, over the
-    rows that all of them reached.
+    The latter are compared with the best model over the rows that they reached. If no model finished, they are compared
+    over the rows that all models reached.
     """
 
     by: str
@@ -57,7 +57,7 @@ class Ranking:
 
     @property
     def all(self) -> list[Result]:
-        """Every result, in order."""
+        """All results, in order."""
         return [*self.finished, *(one.result for one in self.stopped)]
 
     def plain(self) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ class Ranking:
 
 
 def ranked(results: Sequence[Result], *, by: str) -> Ranking:
-    """Return the results in order, and separately those that failed."""
+    """Return the ranking, and separately the results that failed."""
     good = [one for one in results if not one.wrong]
     finished = sorted((one for one in good if not one.stopped), key=lambda one: _loss(_whole(one, by), by))
     cut = [one for one in good if one.stopped]
@@ -92,14 +92,14 @@ def _whole(one: Result, by: str) -> float | None:
 
 
 def _common(results: list[Result]) -> int:
-    """Return how many rows all have reached, in whole buckets of their curves."""
+    """Return the number of rows that all models have reached, in complete buckets of their curves."""
     curves = [one.curves for one in results if one.curves is not None]
     width = max((one.width for one in curves), default=1)
     return min((one.rows for one in curves), default=0) // width * width
 
 
 def _over(one: Result, rows: int, by: str) -> float | None:
-    """Return the figure of a model over the first rows of the stream, None if none of them is scored."""
+    """Return the score of a model over the first rows of the stream, or None if no row was scored."""
     assert one.curves is not None
     sums = one.curves.sums(rows)
     if not sums["scored"]:
@@ -108,7 +108,7 @@ def _over(one: Result, rows: int, by: str) -> float | None:
 
 
 def _behind(one: Stopped, by: str) -> float:
-    """Return how far a model is behind the best that finished; if none did, what it lost."""
+    """Return how far a model is behind the best finished model. If no model finished, return its loss."""
     return inf if one.own is None else _loss(one.own, by) - (0.0 if one.best is None else _loss(one.best, by))
 
 

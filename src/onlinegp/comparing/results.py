@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COSTS = ("microseconds", "bytes")
-CONVERGED = 3.0  # dB: an algorithm has converged if its error is at most this much above its steady state
+CONVERGED = 3.0  # dB: an algorithm has converged if its error is at most this far above its steady state
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One algorithm on one run.
+    """The result of an algorithm on a run.
 
     Attributes
     ----------
     error, density : mean squared errors and log densities of the windows, (points,); NaN if no row was scored
-    steady_error, steady_density, coverage : means over the steady state; the coverage is that of 95% intervals
+    steady_error, steady_density, coverage : means over the steady state; coverage of 95% intervals
     size : the number of centers, mean over the steady state
     microseconds : processor time per sample in the steady state, predicting and learning
-    bytes : of all numbers that the model needs to continue, at the end
-    wrong : the reason if it broke down; then the other attributes are empty
+    bytes : number of bytes that the model needs to continue, at the end
+    wrong : the reason if the model diverged; then the other attributes are empty
     """
 
     error: Array = field(default_factory=lambda: np.empty(0))
@@ -63,7 +63,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One algorithm: its parameters, the effort of its tuning, and its runs."""
+    """An algorithm: its parameters, the effort of its tuning, and its runs."""
 
     name: str
     params: dict[str, Any]
@@ -73,16 +73,16 @@ class Entry:
 
     @property
     def broken(self) -> int:
-        """The number of runs in which it broke down."""
+        """The number of runs in which the algorithm diverged."""
         return sum(bool(run.wrong) for run in self.runs)
 
     @property
     def why(self) -> str:
-        """The reason of its first breakdown; empty if it finished all runs."""
+        """The reason in the first of these runs, or "" if all runs were finished."""
         return next((run.wrong for run in self.runs if run.wrong), "")
 
     def of(self, what: str) -> Array:
-        """Return a figure of every run, (runs,), or the windows of all, (runs, points)."""
+        """Return an attribute of all runs, (runs,) or (runs, points)."""
         return np.array([getattr(run, what) for run in self.runs], dtype=np.float64)
 
 
@@ -90,8 +90,8 @@ class Entry:
 class Comparison:
     """The result of `compare`: algorithms ranked by their steady state, with intervals over runs.
 
-    An algorithm that broke down in any run is not ranked, because the runs that it finished are the easy ones. It is
-    listed last. The intervals are for the expected values of the tuned algorithms over all possible runs of the stream.
+    An algorithm that diverged in any run is listed last and not ranked, because it finished only the easy runs. The
+    intervals are for the expected values of the tuned algorithms over all possible runs of the stream.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Comparison:
         )
 
     def _sound(self, name: str) -> Entry:
-        """Return an algorithm that finished all runs. Others have no mean over the runs."""
+        """Return an algorithm. Raise an error if it did not finish all runs."""
         entry = self[name]
         if entry.broken:
             raise ValueError(
@@ -147,7 +147,7 @@ class Comparison:
         return self._of_mean(runs)
 
     def behind(self, name: str, other: str | None = None) -> Interval:
-        """Return how far an algorithm is behind another (the best if None) in the steady state, over the same runs.
+        """Return how far an algorithm is behind another (the best if None) in the steady state, paired over runs.
 
         The unit is dB of squared error, or nats of log density; larger is worse. If the interval contains zero, these
         runs show no difference. The level applies to one such comparison, not to all of them together.
@@ -169,19 +169,19 @@ class Comparison:
         return np.minimum(np.arange(s.window, s.rows + s.window, s.window), s.rows).astype(np.float64)
 
     def convergence(self, name: str, level: float | None = None) -> int | None:
-        """Return the number of samples, from `since` on, until the mean squared error over runs reaches a level.
+        """Return the number of samples after `since` until the mean squared error over runs reaches a level.
 
         Parameters
         ----------
         name : str
         level : float, optional
-            The level in dB; 3 dB above the algorithm's own steady state if None. Use the same level for all algorithms
-            to compare them fairly if their steady states differ.
+            The level in dB; 3 dB above the steady state of the algorithm if None. For a fair comparison of algorithms
+            with different steady states, use the same level for all.
 
         Returns
         -------
         int or None
-            The end of the first window at that level; None if it was never reached.
+            The end of the first window at this level, or None if the level was never reached.
         """
         entry = self._sound(name)
         own = float(intervals.of_mean_in_db(entry.of("steady_error"), 0.5).value) + CONVERGED

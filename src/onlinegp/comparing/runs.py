@@ -1,4 +1,4 @@
-"""The runs of a comparison: simulations, permutations or blocks. Rows for tuning are in no run."""
+"""The runs of a comparison: simulations, permutations or blocks. Rows for tuning are not in any run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, check_Xy, count
 
 Rows = tuple[Array, Array]  # X (n, d), and y (n,) or (n, outputs)
-SHARE, MOST = 5, 1000  # rows for tuning: a fifth of all rows, at most 1000
+SHARE, MOST = 5, 1000  # rows for tuning: 1 / SHARE of all rows, at most MOST
 
 
 class Source(Protocol):
     """The interface that `compare` uses: rows for tuning, and a stream per seed."""
 
     def tuning(self, seeds: Sequence[int]) -> Rows:
-        """Return the rows for tuning, which are in no run."""
+        """Return the rows for tuning, which are not in any run."""
         ...
 
     def runs(self, seeds: Sequence[int]) -> Iterator[Rows]:
@@ -29,7 +29,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Simulated:
-    """A function of the seed that returns X and y. The stream for tuning has the seed after the largest."""
+    """Runs from a function of the seed that returns X and y. The stream for tuning has the largest seed plus 1."""
 
     function: Callable[[int], tuple[ArrayLike, ArrayLike]]
 
@@ -58,7 +58,7 @@ class Simulated:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Rows from which the runs are taken, and how many of them are for tuning."""
+    """Base class: given rows, and the number of rows for tuning."""
 
     X: ArrayLike
     y: ArrayLike
@@ -73,14 +73,14 @@ class Given:
 class Permutations(Given):
     """Runs over the same rows in different orders, for rows whose order has no meaning.
 
-    Rows for tuning are drawn once and are in no run. All runs have the same rows, so an interval over the runs shows
-    the effect of the order, not the effect of other rows.
+    Rows for tuning are drawn once and are not in any run. All runs have the same rows, so an interval over runs shows
+    only the effect of the order.
 
     Parameters
     ----------
     X, y : array-like of shape (n, d), and (n,) or (n, outputs)
     tune : int, optional
-        Rows to tune on; a fifth of them, at most 1000, if None.
+        The number of rows to tune on. By default a fifth of all rows, at most 1000.
 
     Examples
     --------
@@ -110,8 +110,8 @@ class Permutations(Given):
 class Blocks(Given):
     """Runs over consecutive blocks of a stream, for rows whose order matters.
 
-    Each algorithm starts from scratch in each block. The first rows are for tuning; the others are cut into one block
-    of equal length per run. The runs are as independent as the blocks are. Seeds have no effect.
+    Each algorithm starts from scratch in each block. The first rows are for tuning; the other rows are divided into
+    blocks of equal length, one per run. Runs are independent only if blocks are. Seeds have no effect.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ class Blocks(Given):
 
 
 def tuning_rows(n: int, tune: int | None) -> int:
-    """Return how many of n rows are for tuning."""
-    rows = max(1, min(MOST, n // SHARE)) if tune is None else count("A thousand is plenty.", tune=tune)
+    """Return the number of rows for tuning."""
+    rows = max(1, min(MOST, n // SHARE)) if tune is None else count("1000 is a usual choice.", tune=tune)
     if rows >= n:
         raise ValueError(f"tune must leave rows to score, got {rows} of {n} rows. Use fewer.")
     return rows

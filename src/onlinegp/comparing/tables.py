@@ -16,13 +16,13 @@ from onlinegp.html_tables import table
 UNITS = {"error": "dB", "density": "nats"}
 WORDS = {"error": "error", "density": "log density"}
 TITLES = {"error": "MSE [dB]", "density": "log density"}
-WIDTH = 84  # of the text below the table
-SHORT = 100  # runs with fewer rows are too short to learn much
-COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "bytes")  # after the steady state
+WIDTH = 84  # width of the text below the table
+SHORT = 100  # runs with fewer rows are too short
+COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "bytes")  # columns after the steady state
 
 
 def figures(found: Comparison) -> list[dict[str, Any]]:
-    """Return one dictionary per algorithm."""
+    """Return a dictionary of figures for each algorithm."""
     fronts = {cost: found.pareto(cost) for cost in COSTS}
     return [_row(found, entry, fronts) for entry in found.entries]
 
@@ -91,13 +91,13 @@ def _titles(found: Comparison) -> list[str]:
 
 def broken(found: Comparison) -> list[str]:
     """Return the reason for each algorithm that is not ranked."""
-    return [f"{entry.name} broke down. First reason: {entry.why}" for entry in found.entries if entry.broken]
+    return [f"{entry.name} diverged. First reason: {entry.why}" for entry in found.entries if entry.broken]
 
 
 def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
     """Return the cells of an algorithm in the printed table."""
     if row["broken_runs"]:
-        of = f"broke down in {row['broken_runs']} of {len(found.settings.seeds)} runs"
+        of = f"diverged in {row['broken_runs']} of {len(found.settings.seeds)} runs"
         return [row["algorithm"], of, *([""] * len(COLUMNS)), str(row["search_rows"])]
     return [
         row["algorithm"] + ("*" if row["pareto_microseconds"] else ""),
@@ -113,12 +113,12 @@ def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
 
 
 def _within(value: float, high: float) -> str:
-    """Return a value with half the width of its interval, or alone if it is infinite (10 log10 of zero error)."""
+    """Return a value +- half the width of its interval. Return only the value if it is infinite (zero error in dB)."""
     return f"{value:.2f} +- {high - value:.2f}" if np.isfinite(value) else f"{value:.2f}"
 
 
 def csv(found: Comparison) -> str:
-    """Return the table as CSV, with empty fields where there is no value."""
+    """Return the table as CSV, with empty fields for missing values."""
     rows = figures(found)
     names = list(dict.fromkeys(name for row in rows for name in row))
     out = io.StringIO()

@@ -1,4 +1,4 @@
-"""Compare models on one stream within a time limit. Each is tuned separately and runs in its own process."""
+"""Compare models on a stream within a time limit. Each model is tuned separately and runs in its own process."""
 
 from __future__ import annotations
 
@@ -37,29 +37,30 @@ from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.writing.sinks import NoSink
 
 LOOK = 250  # rows between two checks of the clock
-MEMORY = 1 << 30  # bytes that one model may hold
-LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of the rest, and the end of the last run
+MEMORY = 1 << 30  # largest number of bytes of a model
+# Shares of the time: for likelihood, then for the search, and until the last run
+LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9
 BREATH = 0.25  # seconds between two checks of the processes
-LEVEL = 0.95  # of the intervals
+LEVEL = 0.95  # level of the intervals
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
 class OneStream:
-    """One stream, which every model reads from its beginning, and the time at which the comparison ends.
+    """A stream, which each model reads from its beginning, and the time when the comparison ends.
 
-    It is sent to other processes, so `open` is a function of a module, or a partial of one.
+    This object is pickled, so `open` must be a function of a module, or a partial of such a function.
 
     Attributes
     ----------
     open : opens the stream
-    encoder : makes the inputs of the features
-    X, y : the rows to tune on, lags included
-    rows : how many rows of the stream these are
-    until : when the comparison ends, on the clock of ``time.monotonic``
+    encoder : converts features to inputs
+    X, y : the rows to tune on, with lags
+    rows : the number of rows of the stream before the scored rows
+    until : the end of the comparison, on the clock of ``time.monotonic``
     lags, horizon : of all models
-    given : kernel and noise, if they are not to be estimated
+    given : fixed kernel and noise, if any
     """
 
     open: Callable[[], Source]
@@ -77,7 +78,7 @@ class OneStream:
         return Scaling.of(self.X, self.y)
 
     def model(self, tuned: Tuned) -> OnlineRegressor:
-        """Return the model to run: tuned, in the units of the data, or one that tunes itself."""
+        """Return the model to run in the units of the data: the tuned model, or a model that tunes itself."""
         trial, lags, horizon = tuned.trial, self.lags, self.horizon
         model = trial.build()
         if isinstance(tuned.entrant, Entrant) and not model.tunes_itself:
@@ -87,15 +88,15 @@ class OneStream:
     def compare(self, entrants: Sequence[Entrant | Fixed], *, by: str, jobs: int, say: Say) -> Ranking:
         """Tune each model separately and run it over the stream, until the time is over.
 
-        A model that has not finished by then has figures for the rows that it reached. Every model gets its
-        share of the time; those that need less leave the rest to the others, the cheapest runs first.
+        A model that does not finish has scores for the rows that it reached. All models get the same share of the time;
+        time that fast models do not need goes to slower models, which run later.
         """
         jobs, soft = min(jobs, len(entrants)), monotonic() + RUNS * (self.until - monotonic())
         good: dict[str, Any] = {}
         with bar(1 + 2 * len(entrants), bar_format="{l_bar}{bar}| {elapsed}{postfix}") as steps:
 
             def tell(text: str) -> None:
-                steps.clear()  # a line of its own
+                steps.clear()  # print on a new line
                 say(text)
 
             try:
@@ -114,7 +115,7 @@ class OneStream:
                     )
                     tell(f"running {len(tuned)} models, the cheapest first")
                     turns.take({one.entrant.name: partial(put_through, self, one) for one in tuned}, soft)
-            except TimeoutError:  # a process did not look at the clock in time; it has been ended
+            except TimeoutError:  # a process did not stop in time and was killed
                 pass
         late = "it was out of time and has no results. Use a longer --time."
         results = [good.get(one.name) for one in entrants]
@@ -127,7 +128,7 @@ class OneStream:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A tuned entrant, and the processor time that it takes on the tuning rows, in seconds."""
+    """A tuned entrant, and its processor time on the tuning rows, in seconds."""
 
     entrant: Entrant | Fixed
     trial: Trial
@@ -135,11 +136,11 @@ class Tuned:
 
 
 class Cut(Exception):
-    """A run has used up its time or its memory."""
+    """Raised if a run has used up its time or memory."""
 
 
 def likely_within(seconds: float, stream: OneStream, say: Say, steps: Any) -> list[Hyperparameters]:
-    """Return what maximum likelihood finds in this time. If it does not finish, say so and return a guess."""
+    """Return the result of maximum likelihood. If it does not finish in time, print a message and return a guess."""
     (Z, t), given = stream.scaling(stream.X, stream.y), stream.given
     if "kernel" in given:
         return hyperparameters(Z, t, given)
@@ -156,13 +157,13 @@ def likely_within(seconds: float, stream: OneStream, say: Say, steps: Any) -> li
 
 
 class _Turns:
-    """Work for the processes of a pool, as many at a time as there are; `good` receives what is returned, by name."""
+    """Run tasks in the processes of a pool. `good` receives the results by name."""
 
     def __init__(self, pool: ProcessPoolExecutor, jobs: int, end: float, good: dict[str, Any], steps: Any) -> None:
         self.pool, self.jobs, self.end, self.good, self.steps = pool, jobs, end, good, steps
 
     def take(self, tasks: dict[str, Callable[[float], Any]], until: float) -> None:
-        """Call every task with the time at which its turn is over; raise a TimeoutError if they do not end by then."""
+        """Run all tasks, each with the time when it must end. Raise a TimeoutError if a task does not end."""
         waiting, running = deque(tasks.items()), dict[Future[Any], str]()
         while waiting or running:
             while waiting and len(running) < self.jobs:
@@ -179,7 +180,7 @@ class _Turns:
 
 
 def first_block(stream: OneStream) -> int:
-    """Read a little, and load what all runs need, so that no model is charged for it."""
+    """Read a block and load all modules, so that this time is not measured for a model."""
     source = stream.open()
     try:
         n = len(next(iter(source)))
@@ -203,7 +204,7 @@ def tune(stream: OneStream, entrant: Entrant | Fixed, found: list[Hyperparameter
         params = entrant.model.get_params(deep=False)
         return Tuned(entrant, Trial(type(entrant.model), params, Outcome(), 0, 0), inf)
     given = entrant.given
-    if entrant.estimator.tunes_itself:  # on the tuning rows, when it runs
+    if entrant.estimator.tunes_itself:  # the model tunes itself on these rows during its run
         return Tuned(entrant, Trial(entrant.estimator, given, Outcome(), 0, 0), inf)
     try:
         trial = best_of(entrant.estimator, found, judge, budget=given.get("budget", BUDGET), given=given, until=until)
@@ -215,10 +216,10 @@ def tune(stream: OneStream, entrant: Entrant | Fixed, found: list[Hyperparameter
 
 
 def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
-    """Run a model over the stream until it ends or the time is over, in its own process."""
+    """Run a model over the stream until the end of the stream or of the time, in its own process."""
     name, trial = tuned.entrant.name, tuned.trial
     first_block(stream)
-    began: list[float] = []  # what it costs to run, not to tune: the time and the row after the tuning rows
+    began: list[float] = []  # [time and row after the tuning rows], to measure the cost without tuning
 
     def watch(job: Job) -> None:
         if not began and job.rows >= stream.rows:
@@ -242,7 +243,7 @@ def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
         job.run()
     except Cut as cut:
         stopped = str(cut)
-    except BadData:  # all models fail on it
+    except BadData:  # all models fail on bad data
         raise
     except (ValueError, FloatingPointError) as error:
         return Result(name, wrong=str(error))

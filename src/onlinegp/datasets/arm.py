@@ -1,4 +1,4 @@
-"""A simulated robot arm, which replaces KIN40K if you do not have its file."""
+"""A simulated robot arm, which can replace the data set KIN40K."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def robot_arm(
     noise: float = 0.005,
     seed: int | np.random.Generator = 0,
 ) -> tuple[Array, Array]:
-    """Simulate the forward kinematics of a robot arm: joint angles to the distance of the hand from a point.
+    """Simulate a robot arm: predict the distance of the hand from a point, given the joint angles.
 
-    All joints are revolute, and their angles are uniform within +-120 degrees. Inputs and target are scaled like
-    KIN40K's: the angles to unit variance, the distance to zero mean and unit variance over a fixed reference
-    set of poses, so that every seed samples the same function. With eight links the task is as hard as KIN40K:
-    an exact Gaussian process with a squared exponential kernel, trained on 5,000 points, reaches a test error of
-    about -15 dB of the variance, with similar length scales.
+    All joints are revolute, with angles uniform within +-120 degrees. Inputs and target are scaled as in KIN40K: the
+    angles to unit variance, the distance to zero mean and unit variance over a fixed reference set of poses, so that
+    all seeds sample the same function. With eight links the task is as difficult as KIN40K: an exact Gaussian process
+    with a squared exponential kernel, trained on 5,000 points, reaches a test error of about -15 dB of the variance,
+    with similar length scales.
 
     Parameters
     ----------

@@ -45,14 +45,14 @@ def channel_switch(
     noise : float, default 0.01
         Variance of the noise added to the output.
     color : float, default 0.0
-        Correlation of neighboring samples of ``u``: 0 is white noise. With white noise the next output is hardly
-        predictable (about -1 dB for a linear predictor); with 0.95 it is more predictable (about -6 dB).
+        Correlation of neighboring samples of ``u``. With white noise (0) the next output is hardly predictable (about
+        -1 dB for a linear predictor), with 0.95 more so (about -6 dB).
     nonlinearity : callable, default numpy.tanh
         Applied sample by sample.
     regressor : {"input", "output"}, default "input"
-        "input": ``X`` holds the channel's input ``u[t], u[t-1], ...``, and the task is to identify the
-        channel. "output": ``X`` holds past outputs, ``z[t-1], z[t-2], ...``, and the task is to
-        predict the next sample of the series.
+        "input": ``X`` contains the input of the channel, ``u[t], u[t-1], ...``, and the task is to identify the
+        channel. "output": ``X`` contains past outputs, ``z[t-1], z[t-2], ...``, and the task is to predict the next
+        sample of the series.
     seed : int or numpy.random.Generator, default 0
 
     Returns
@@ -77,7 +77,7 @@ def channel_switch(
 
     rng = np.random.default_rng(seed)
     before, after = _coefficients(rng, taps, color), _coefficients(rng, taps, color)
-    past = lags + taps  # enough samples before the first row to fill both windows
+    past = lags + taps  # number of samples before the first row that fill both windows
     u = _colored(rng.standard_normal(past + n), color)
     U = windows(u, taps)[-(lags + n) :]  # (lags + n, taps): the n rows, and `lags` rows before them
     v = np.concatenate([U[: lags + switch] @ before, U[lags + switch :] @ after])

@@ -1,4 +1,4 @@
-"""Time-delay embedding: turn a series into inputs and targets."""
+"""Time-delay embedding: convert a series to inputs and targets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onlinegp.sliding_windows import windows
 
 
 def embed(series: ArrayLike, lags: int, *, horizon: int = 1) -> tuple[Array, Array]:
-    """Pair every target with the `lags` samples that end `horizon` steps before it.
+    """Pair each target with the `lags` samples that end `horizon` steps before the target.
 
     ``X[i] = (s[t], s[t-1], ..., s[t-lags+1])`` and ``y[i] = s[t+horizon]`` with ``t = i + lags - 1``:
     the newest sample is first, as in :class:`onlinegp.Lagged`.
@@ -22,7 +22,7 @@ def embed(series: ArrayLike, lags: int, *, horizon: int = 1) -> tuple[Array, Arr
     lags : int
         Width of the embedding.
     horizon : int, default 1
-        How many steps ahead the target is.
+        The number of steps from the newest sample to the target.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Read KIN40K from the user's own copy. The data are not part of this package."""
+"""Read the data set KIN40K from a copy of the user. The data are not part of this package."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PARTS = ("train_data", "train_labels", "test_data", "test_labels")
 ROWS = {"train": 10_000, "test": 30_000}
 REMEDY = (
     "The four kin40k_*.asc files are in the folder data/kin40k of github.com/trungngv/fgp; "
-    "without them, use robot_arm(n), which simulates a task that is as hard."
+    "without them, use robot_arm(n), which simulates an equally difficult task."
 )
 
-# Columns x1 ... x8, y summed with weights that rise evenly from 1 (first row) to 2 (last row).
+# Sums of the columns x1 ... x8, y with weights that rise linearly from 1 (first row) to 2 (last row)
 CHECKSUM = np.array([513.39197, -375.41746, 498.84755, 46.77974, 116.63695, 101.69599, -28.69921, -194.2603, 973.64973])
 TOLERANCE = 5e-3
 
@@ -25,14 +25,13 @@ TOLERANCE = 5e-3
 def kin40k(path: str | os.PathLike[str]) -> tuple[Array, Array]:
     """Read KIN40K: eight joint angles of a robot arm and a distance, 40,000 times.
 
-    The path is the classic distribution, a folder with the four files ``kin40k_train_data.asc`` (10,000 x 8),
+    The path is a folder with the four files of the classic distribution, ``kin40k_train_data.asc`` (10,000 x 8),
     ``kin40k_train_labels.asc``, ``kin40k_test_data.asc`` (30,000 x 8) and ``kin40k_test_labels.asc``, or
     one CSV or CSV.gz file with the same rows in that order, ``x1, ..., x8, y``, with or without a header.
 
     The function checks the shape and a checksum of the values: column sums weighted by row number, which detect
-    missing, foreign, rescaled and reordered data. The checksum is computed from numbers, not from bytes, with a
-    tolerance of 5e-3, because the same values are available in several text formats. Six significant digits or
-    single precision pass.
+    missing, other, rescaled and reordered data. The checksum uses numbers, not bytes, with a tolerance of 5e-3, because
+    there are several text formats of the same values. Six significant digits or single precision are enough.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ def kin40k(path: str | os.PathLike[str]) -> tuple[Array, Array]:
     -------
     X : ndarray of shape (40000, 8)
     y : ndarray of shape (40000,)
-        As distributed: the first 10,000 rows are the classic training set.
+        In the original order: the first 10,000 rows are the classic training set.
 
     Raises
     ------
@@ -112,9 +111,9 @@ def _weighted_sums(data: Array) -> Array:
 
 def _check_sums(file: Path, data: Array) -> None:
     error = np.abs(_weighted_sums(data) - CHECKSUM)
-    wrong = [int(column) + 1 for column in np.flatnonzero(~(error <= TOLERANCE))]  # catches NaN too
+    wrong = [int(column) + 1 for column in np.flatnonzero(~(error <= TOLERANCE))]  # also true for NaN
     if wrong:
         raise ValueError(
-            f"{str(file)!r} has the shape of KIN40K but not its values: the checksum differs in column(s) "
+            f"{str(file)!r} has the shape of KIN40K but other values: the checksum differs in column(s) "
             f"{', '.join(map(str, wrong))} of 9. Rows must come in the original order, unscaled. {REMEDY}"
         )

@@ -34,7 +34,7 @@ def info() -> dict[str, str]:
 
 
 def by_engine(name: str, compiled: Callable[[], Native], python: Callable[[], Python]) -> Native | Python:
-    """Call `compiled` or `python`, by engine. "auto" uses the compiled engine if it was built and has all parts."""
+    """Call `compiled` or `python`. "auto" uses the compiled engine if it was built and supports all parts."""
     if not is_native(name):
         return python()
     try:
@@ -46,14 +46,14 @@ def by_engine(name: str, compiled: Callable[[], Native], python: Callable[[], Py
 
 
 def is_native(name: str) -> bool:
-    """Return whether an engine is the compiled one. Warn once if "auto" cannot use it because it was not built."""
+    """Return whether `name` selects the compiled engine. With "auto", warn once if it was not built."""
     choice(ENGINES, engine=name)
     if name == "python" or available():
         return name != "python"
     if name == "native":
         raise ValueError(
             "engine must be 'auto' or 'python' here, got 'native': the compiled engine was not built. Install onlinegp "
-            "with a C++17 compiler (GCC or Clang) on the path to get it."
+            "with a C++17 compiler (GCC or Clang) on the path to build it."
         )
     _warn_once()
     return False
@@ -73,7 +73,7 @@ def _warn_once() -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            "onlinegp runs on its Python engine: the compiled one was not built. Results are the same, slower. Install "
-            "with a C++17 compiler (GCC or Clang) to get it, or pass engine='python' to hide this warning.",
+            "onlinegp uses the Python engine, because the compiled engine was not built. It is slower. Install "
+            "with a C++17 compiler (GCC or Clang) to build it, or pass engine='python' to hide this warning.",
             stacklevel=5,
         )

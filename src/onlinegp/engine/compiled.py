@@ -1,4 +1,4 @@
-"""Compiled learners: leaves, and trees of learners that contain others."""
+"""Compiled learners: leaves (single learners), and trees (learners that contain other learners)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from onlinegp.state import Contents, Values
 
 
 def compiled(learner: Learner) -> Learner:
-    """Return the compiled twin of a learner that contains others; if it has none, compile the learners inside.
+    """Return the compiled twin of a learner that contains other learners. Without a twin, compile the inner learners.
 
-    A leaf is returned unchanged, because the model that starts it has chosen its engine; see `leaf`.
+    A leaf is returned unchanged, because its model has chosen the engine; see `leaf`.
     """
     if getattr(learner, "holds", None) is None:
         return learner
@@ -34,31 +34,31 @@ def compiled(learner: Learner) -> Learner:
 
 
 def leaf(engine: str, learner: Any) -> Any:
-    """Return the learner that an engine runs: this readable learner with a `leaf_plan`, or its compiled twin."""
+    """Return the learner for an engine: a Python learner with a `leaf_plan`, or its compiled twin."""
     return by_engine(engine, lambda: Compiled(learner), lambda: learner)
 
 
 def readable(learner: Any) -> Any:
-    """Return the readable learner of a compiled one, with all that was learned; other learners unchanged."""
+    """Return the Python form of a compiled learner, with everything that was learned. Other learners are unchanged."""
     return learner.readable() if isinstance(learner, Compiled) else learner
 
 
 def snapshot(learner: Any) -> Array:
-    """Return the contents of a learner with a compiled twin as numbers, in the order of the twin."""
+    """Return the contents of a learner with a compiled twin as numbers in the order of the twin."""
     one = learner if isinstance(learner, Compiled) else CompiledTree(learner)
     return one.snapshot()
 
 
 def outer(learner: Any) -> Any:
-    """Return the readable learners of a compiled tree, around the same leaves. A leaf is returned unchanged."""
+    """Return the Python learners of a compiled tree, around the same leaves. A leaf is returned unchanged."""
     return learner.reference if isinstance(learner, CompiledTree) else learner
 
 
 class CompiledTree(Compiled):
-    """A readable tree of learners and its compiled twin, which works on the same leaves.
+    """A tree of Python learners and its compiled twin, which works on the same leaves.
 
-    The readable learners do rare work, such as collecting the first lags. The twin runs at all other rows. Only the
-    rows decide which of them runs, so results do not depend on how rows are split into calls.
+    The Python learners do rare work, such as collecting the first lags. The twin processes all other rows. This depends
+    only on the rows, so results do not depend on how rows are divided into calls.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -68,24 +68,24 @@ class CompiledTree(Compiled):
         self._begin()
 
     def _begin(self) -> None:
-        """Continue from the readable learners. The twin is made when it is needed, because it may take memory."""
+        """Continue from the Python learners. The twin is created when needed, because it may take memory."""
         self._use(None)
         self.atomic = not any(map(steady_after, nodes(self._learner)))
 
     def _start(self) -> Any:
-        """Make the compiled twin, which continues from the readable learners."""
+        """Create the compiled twin, which continues from the Python learners."""
         plan = plan_of(self._learner)
         assert plan is not None
         core = native().Tree(plan)
         core.load({path: np.array(array, dtype=np.float64) for path, array in _arrays(plan)})
         self._plan, self._before, self._counted = plan, self._learner.seen, _counts(plan)
         self._kinds = Kinds(tuple(core.degrees), any(one.kind == "conformal" for _, one in plan.walk()))
-        self._filled = 0  # rows of the twin that the readable learners have
+        self._filled = 0  # number of rows of the twin that are copied to the Python learners
         self._use(core)
         return core
 
     def plan(self) -> Plan:
-        raise TypeError("a compiled tree cannot be part of another one.")
+        raise TypeError("a compiled tree cannot be part of another compiled tree.")
 
     def tree(self) -> Tree | None:
         return (
@@ -108,7 +108,7 @@ class CompiledTree(Compiled):
 
     @property
     def reference(self) -> Any:
-        """The readable learners, with all that was learned."""
+        """The Python learners, with everything that was learned."""
         core = self._core
         if core is not None:
             self._refresh(core)
@@ -119,11 +119,11 @@ class CompiledTree(Compiled):
         self._learner = learner
 
     def readable(self) -> Any:
-        """Return the readable learners, with all that was learned."""
+        """Return the Python learners, with everything that was learned."""
         return self.reference
 
     def _refresh(self, core: Any) -> None:
-        """Copy what the twin has learned to the readable learners, unless another thread has done so."""
+        """Copy what the twin has learned to the Python learners, unless another thread has done this."""
         contents, rows = core.dump()
         with self._filling:
             if core is self._core and rows > self._filled and self._plan is not None:
@@ -131,9 +131,9 @@ class CompiledTree(Compiled):
                 self._filled = rows
 
     def _fill(self, arrays: Iterable[tuple[str, Array]], contents: Contents, counts: Iterable[tuple[Any, int]]) -> None:
-        """Set the arrays of the readable learners to the contents of a twin, and the rows that they have learned."""
+        """Set the arrays and the numbers of rows of the Python learners to the contents of the twin."""
         for path, array in arrays:
-            if array.size != contents[path].size:  # the rows that are kept, for example
+            if array.size != contents[path].size:  # for example, the number of stored rows has changed
                 array.resize(contents[path].shape, refcheck=False)
             array[...] = contents[path].reshape(array.shape)
         for learner, seen in counts:
@@ -153,12 +153,12 @@ class CompiledTree(Compiled):
         return self._learner.seen if core is None else self._before + core.rows
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("until_tuning", "together"):  # of the inner learner
+        if name in ("until_tuning", "together"):  # attributes of the inner learner
             return getattr(self._learner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _attend(self) -> None:
-        """Let the readable learners do the work that is due before the next row, if any."""
+        """Let the Python learners do the work that is due before the next row, if any."""
         core = self._core
         if core is None or not core.due:
             return
@@ -239,7 +239,7 @@ class CompiledTree(Compiled):
 
     @contextmanager
     def _resting(self) -> Iterator[Any]:
-        """Yield the readable learners while no thread can learn single rows without the model's lock."""
+        """Yield the Python learners. Meanwhile no thread can learn single rows without the lock of the model."""
         core = self._core
         if core is None:
             yield self._learner
@@ -248,29 +248,29 @@ class CompiledTree(Compiled):
         try:
             yield self.reference
         except BaseException:
-            self._filled = -1  # they may be half changed
+            self._filled = -1  # the Python learners may be inconsistent
             raise
         finally:
             if core is self._core:
                 core.resting = before
 
     def _next(self, rows: int) -> int:
-        """Return how many of the next rows to learn before the compiled twin may be able to continue, at least one."""
+        """Return the number of rows, at least one, that Python learns before the compiled twin can continue."""
         return min(rows, *filter(None, map(steady_after, nodes(self._learner))))
 
 
 def _arrays(plan: Plan) -> list[tuple[str, Array]]:
-    """Return the arrays of all readable learners with their paths."""
+    """Return the arrays of all Python learners with their paths."""
     return [(f"{path}{name}", array) for path, one in plan.walk() for name, array in one.fields.items()]
 
 
 def _counts(plan: Plan) -> list[tuple[Any, int]]:
-    """Return the readable learners that count rows, each with its count."""
+    """Return the Python learners that count rows, and their counts."""
     return [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
 
 
 def _with_leaves(plan: Plan) -> Plan:
-    """Return a plan with the plans of its leaves instead of shared leaves."""
+    """Return a plan that contains the plans of its leaves instead of shared leaves."""
     if plan.kind == "leaf":
         own: Plan = plan.learner.own_plan()
         return own
@@ -278,12 +278,12 @@ def _with_leaves(plan: Plan) -> Plan:
 
 
 def nodes(learner: Any) -> list[Any]:
-    """Return a readable learner and all that are inside."""
+    """Return a Python learner and all inner learners."""
     inside = getattr(learner, "holds", None)
     return [learner, *(node for one in inside() for node in nodes(one))] if inside is not None else [learner]
 
 
 def steady_after(learner: Any) -> int:
-    """Return the number of rows after which a learner may have no rare work; zero if it has none now."""
+    """Return the number of rows until a learner may have no more rare work; zero if it has none now."""
     after = getattr(learner, "steady_after", None)
     return 0 if after is None else after()

@@ -1,4 +1,4 @@
-"""A compiled leaf: the adapter between a readable learner and its compiled twin."""
+"""Compiled leaves: learners that run compiled code and have the fields of their Python twin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onlinegp.state import Contents, Fields, Values, load_contents
 
 
 class Kinds(NamedTuple):
-    """The kind of a tree's predictions: degrees of freedom of the components, and whether intervals are stretched."""
+    """The kind of the predictions of a tree: degrees of freedom, and whether intervals are stretched."""
 
     degrees: tuple[float, ...]
     stretches: bool
@@ -32,7 +32,7 @@ class Kinds(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A compiled tree for a fleet. Its plan keeps its leaves alive; `before` rows were learned before it was made."""
+    """A compiled tree for a fleet. Its plan keeps its leaves alive; `before` rows were learned before its creation."""
 
     core: Any
     plan: Plan | None
@@ -41,12 +41,12 @@ class Tree(NamedTuple):
 
 
 class Compiled:
-    """A compiled leaf with the fields of its readable twin. Each can load what the other dumped.
+    """A compiled leaf with the fields of its Python twin. Each can load the contents of the other.
 
     Attributes
     ----------
-    reference : the readable learner, whose fields define what is stored; it learns nothing itself
-    atomic : whether a call that is interrupted leaves all layers with the same rows, as those of compiled learners do
+    reference : the Python learner that defines the fields; it does not learn
+    atomic : whether an interrupted call leaves all layers with the same rows, which is True for compiled learners
     """
 
     atomic: bool = True
@@ -54,9 +54,9 @@ class Compiled:
     def __init__(self, learner: Any) -> None:
         self.reference, self.features, self.outputs = learner, learner.features, learner.outputs
         if hasattr(learner, "kernels"):
-            _ = learner.leaf_plan().programs  # raises an UnsupportedError for what only the Python engine runs
-        # The compiled learner is made when it is needed, from what was loaded: a file that only says that it has many
-        # features takes no memory. A thread without the model's lock reads `_loaded` first, which is removed last.
+            _ = learner.leaf_plan().programs  # raises an UnsupportedError if only the Python engine can run the learner
+        # The compiled learner is created when needed, so that a file that only claims many features takes no memory. A
+        # thread without the lock of the model reads `_loaded` first, which is removed last.
         self._loaded: Any = None
         self._core: Any = None
         self._kinds = Kinds((inf,), False)
@@ -72,7 +72,7 @@ class Compiled:
         return numbers
 
     def _start(self) -> Any:
-        """Make a compiled learner that continues from the loaded contents, or that has learned nothing."""
+        """Create a compiled learner that continues from the loaded contents, or a new compiled learner."""
         twin = self.reference if self._loaded is None else self._loaded
         core = native().Tree(twin.leaf_plan())
         core.load(twin.dump())
@@ -82,11 +82,11 @@ class Compiled:
         return core
 
     def _uncompiled(self) -> Any:
-        """Return a new readable learner, from which the compiled one starts. It may allocate more than that needs."""
+        """Return a new Python learner, from which the compiled learner starts. It may allocate more memory."""
         return deepcopy(self.reference) if self._loaded is None else self._loaded
 
     def _use(self, core: Any) -> None:
-        """Continue with another compiled learner, or none."""
+        """Continue with another compiled learner, or with None."""
         vars(self).pop("learn_one", None)
         vars(self).pop("predict_one", None)
         if self._core is not None:
@@ -104,16 +104,16 @@ class Compiled:
         return Plan("leaf", self, model=self._working)
 
     def tree(self) -> Tree | None:
-        """Return the tree for a fleet, if the compiled learner can run all further rows."""
+        """Return the tree for a fleet, or None if the compiled learner cannot run all further rows."""
         return Tree(self._working(), self._plan, self._before, self._kinds) if self.atomic else None
 
     def own_plan(self) -> Plan | None:
-        """Return the plan of a compiled tree that shares no leaf with other trees; None if there is none."""
+        """Return the plan of a compiled tree that does not share leaves with other trees, or None."""
         plan: Plan = self.reference.leaf_plan()
         return plan
 
     def continue_from(self, core: Any) -> None:
-        """Continue from a compiled tree that was made from `own_plan`."""
+        """Continue from a compiled tree that was created from `own_plan`."""
         self._working().load(core.dump()[0])
 
     @property
@@ -133,14 +133,14 @@ class Compiled:
         core = self._working()
         before = core.rows
         *arrays, sizes = core.run(float_rows(X), float_rows(Y))
-        learned = core.rows - before  # up to a row where something is due
+        learned = core.rows - before  # up to a row with other work, such as a tuning
         return self._kinds.predictions(*(one[:learned] for one in arrays)), sizes[:learned]
 
     def predict(self, X: Array) -> Predictions:
         arrays = self._working().predict(float_rows(X), thread_count())
         return self._kinds.predictions(*arrays)
 
-    # A ResidualGP also gives the predictions of a LocalGP on its rows
+    # ResidualGP also returns the predictions of a LocalGP on its rows
 
     def run_both(self, X: Array, Y: Array) -> tuple[Gaussian, Gaussian, Sizes]:
         mean, std, local_mean, local_std, sizes = self._working().run_both(float_rows(X), float_rows(Y))
@@ -150,7 +150,7 @@ class Compiled:
         mean, std, local_mean, local_std = self._working().predict_both(float_rows(X), thread_count())
         return Gaussian(mean[..., 0], std[..., 0]), Gaussian(local_mean, local_std)
 
-    # Threads call these without the model's lock. A compiled learner is only created in calls that hold the lock.
+    # Threads call these without the lock of the model. A compiled learner is created only in calls with the lock
 
     def learn_one(self, x: object, y: object) -> int:
         core = self._core
@@ -182,13 +182,13 @@ class Compiled:
         self._use(None)
 
     def readable(self) -> Any:
-        """Return a readable copy with all that was learned."""
+        """Return a Python copy with everything that was learned."""
         twin = deepcopy(self.reference)
         twin.load(self.dump())
         return twin
 
     def change(self, name: str, *arguments: Any) -> Any:
-        """Let a method of the readable learner change what was learned. Repeat it if a row was learned meanwhile."""
+        """Let a method of the Python learner change what was learned. Repeat it if a row was learned meanwhile."""
         core = self._working()
         while True:
             contents, rows = core.dump()
@@ -200,5 +200,5 @@ class Compiled:
 
 
 def float_rows(X: Array) -> Array:
-    """Return rows as a contiguous array of float64, as compiled code takes them."""
+    """Return rows as a contiguous array of float64 for compiled code."""
     return np.ascontiguousarray(X, dtype=np.float64)

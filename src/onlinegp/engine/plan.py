@@ -1,4 +1,4 @@
-"""Plans: the description of a learner from which its compiled twin is created."""
+"""Plans: descriptions of learners from which their compiled twins are created."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Plan:
     Attributes
     ----------
     kind : the name of the compiled class, as in native/make.cpp and native/leaves/leaves.cpp
-    learner : the readable learner
+    learner : the Python learner
     numbers : constants by name: numbers and arrays
-    fields : of a learner that contains others, the arrays that the next row needs, by name; they are filled in place
-    inside : the plans of the learners inside, by name
+    fields : for a learner with inner learners, the arrays that the next row needs, by name; they are filled in place
+    inside : the plans of the inner learners, by name
     kernels : the covariance functions
     recipe : the compiled recipe of a filter
-    model : returns the compiled leaf in this tree, or the one that shares its rows
+    model : a function that returns the compiled leaf in this tree, or the leaf that shares its rows
     """
 
     kind: str
@@ -57,19 +57,19 @@ class Plan:
 
     @property
     def components(self) -> int:
-        """The number of components of its predictions."""
+        """The number of components of the predictions."""
         own = len(self.constants["degrees"]) if "degrees" in self.numbers else 0
         return own + (sum(plan.components for plan in self.inside.values()) if self.inside else 1)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Plan]]:
-        """Yield this plan and its inner plans with their paths, such as "model."."""
+        """Yield this plan and all inner plans with their paths, such as "model."."""
         yield path, self
         for name, plan in self.inside.items():
             yield from plan.walk(f"{path}{name}.")
 
 
 def plan_of(learner: Any) -> Plan | None:
-    """Return the plan of a learner; None if it or an inner learner has no compiled twin."""
+    """Return the plan of a learner, or None if the learner or an inner learner has no compiled twin."""
     plan = getattr(learner, "plan", None)
     return None if plan is None or not type(learner).__module__.startswith("onlinegp.") else plan()
 
@@ -81,7 +81,7 @@ def around(
     fields: Mapping[str, Array],
     inside: Mapping[str, Any],
 ) -> Plan | None:
-    """Return the plan of a wrapper; None if an inner learner has none, or if its class is derived from ours."""
+    """Return the plan of a wrapper, or None if an inner learner has no plan or the class is a subclass of the user."""
     if "plan" not in vars(type(learner)):
         return None
     plans = {name: plan_of(one) for name, one in inside.items()}

@@ -1,4 +1,4 @@
-"""Translate kernels to postfix programs for the compiled engine."""
+"""Convert kernels to postfix programs for the compiled engine."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from onlinegp.kernels import (
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import BUILT_IN
 
-DEEPEST = 32  # operands that a program may hold at a time, as in native/recipe/recipe.hpp
+DEEPEST = 32  # largest number of operands on the stack, as in native/recipe/recipe.hpp
 
 Instruction = tuple[str, list[float], bool, float, float, float]  # operation, values, each, a, b, c, as in native code
 
 
 class UnsupportedError(TypeError):
-    """A model that only the Python engine can run, with the reason."""
+    """Raised for a model that only the Python engine can run."""
 
 
 def program(kernel: Kernel, features: int) -> list[Instruction]:
-    """Return a kernel as a postfix program, or raise an UnsupportedError."""
+    """Return a kernel as a postfix program. Raise an UnsupportedError if this is not possible."""
     code: list[Instruction] = []
     if _append(code, kernel, features) > DEEPEST:
         raise UnsupportedError(
-            f"engine 'native' takes kernels up to {DEEPEST} deep. Use 'python', or write the sum flatter."
+            f"engine 'native' supports kernels nested up to {DEEPEST} deep. Use 'python', or nest the sum less."
         )
     return code
 
@@ -44,8 +44,8 @@ def _append(code: list[Instruction], kernel: Kernel, d: int) -> int:
     name = type(kernel).__name__
     if BUILT_IN.get(name) is not type(kernel):
         raise UnsupportedError(
-            f"engine 'native' runs kernels made of the built-in ones, got {name}. Use 'python' (or 'auto', which "
-            f"takes it by itself), or build the kernel from {', '.join(BUILT_IN)}."
+            f"engine 'native' supports only kernels made of built-in kernels, got {name}. Use engine='python' or "
+            f"'auto', or build the kernel from {', '.join(BUILT_IN)}."
         )
 
     def add(

@@ -1,4 +1,4 @@
-"""Translate recipes for the compiled engine: the same parts, by the same names."""
+"""Convert recipes for the compiled engine, which has the same parts with the same names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTS["pruning"] = get_args(Pruning)
 
 
 def is_single(recipe: Recipe, dtype: str) -> bool:
-    """Return whether a recipe runs in float32. Refuse float32 if it keeps too few digits."""
+    """Return whether a recipe runs in float32. Raise an error if float32 has too few digits."""
     single = choice(("float64", "float32"), dtype=dtype) == "float32"
     if single and "L" in recipe.tracks:
         raise ValueError(
@@ -33,7 +33,7 @@ def is_single(recipe: Recipe, dtype: str) -> bool:
 def compiled_recipe(recipe: Recipe, features: int) -> dict[str, Any]:
     """Return a recipe as data for the compiled engine: name and numbers of each part, and the program of the kernel.
 
-    Raise an UnsupportedError for what only the Python engine runs.
+    Raise an UnsupportedError if only the Python engine can run the recipe.
     """
     compiled = native()
     assert dict(compiled.STATE) == KINDS, "the compiled engine was built for another State. Install onlinegp again."
@@ -44,8 +44,8 @@ def compiled_recipe(recipe: Recipe, features: int) -> dict[str, Any]:
 
 def _named(axis: str, part: Any) -> tuple[str, dict[str, float]]:
     """Return the name of a part and its numbers by name."""
-    if type(part) not in PARTS[axis]:  # a user's part can have the name of one of ours
-        raise UnsupportedError(f"engine 'native' has no {axis} {part!r}. Use engine='python' for parts of your own.")
+    if type(part) not in PARTS[axis]:  # a part of the user can have the name of one of ours
+        raise UnsupportedError(f"engine 'native' has no {axis} {part!r}. Use engine='python' for your own parts.")
     numbers = {field.name: getattr(part, field.name) for field in fields(part)}
     if isinstance(part, Beta) and part.beta == "auto":
         numbers = {name: value for name, value in numbers.items() if name != "beta"} | {"automatic": 1.0}

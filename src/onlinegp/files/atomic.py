@@ -1,4 +1,4 @@
-"""Write files atomically: after a crash, the old file or the complete new one is there."""
+"""Write files atomically: a crash leaves either the old file or the complete new file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-LONGEST_NAME = 255  # bytes in a file name, on every common file system
-ENDING = ".{}.part"  # of an unfinished file, with eight random hexadecimal digits
+LONGEST_NAME = 255  # largest number of bytes in a file name on all common file systems
+ENDING = ".{}.part"  # ending of an unfinished file, with eight random hexadecimal digits
 PART = re.compile(r"(.+)\.[0-9a-f]{8}\.part")
-STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}  # opening them by name would truncate the file behind them
+STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}  # not opened by name, which would truncate the file behind the stream
 
 
 def is_special(path: str | Path) -> bool:
@@ -29,15 +29,15 @@ def is_special(path: str | Path) -> bool:
 
 
 def check_writable(path: str | Path, *, beside: bool = True) -> None:
-    """Refuse a path that cannot be written: a folder, a read-only file, or a file in a folder that does not exist.
+    """Raise an error if a path cannot be written: a folder, a read-only file, or a file without an existing folder.
 
-    With `beside`, the folder must be writable too, because the new file is written next to the old one.
+    With `beside`, the folder must be writable, too, because the new file is written next to the old file.
     """
     if is_special(path):
         return
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder. Name a file in it.")
+        raise IsADirectoryError(f"cannot write {path}: it is a folder. Use a file in this folder.")
     if not target.parent.exists():
         raise FileNotFoundError(f"cannot write {path}: its folder does not exist. Create it first.")
     if not target.parent.is_dir():
@@ -45,11 +45,11 @@ def check_writable(path: str | Path, *, beside: bool = True) -> None:
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(f"cannot write {path}: it is read-only. Use another path, or change its permissions.")
     if (beside or not target.exists()) and not os.access(target.parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"cannot write {path}: its folder is read-only. Use another one.")
+        raise PermissionError(f"cannot write {path}: its folder is read-only. Use another folder.")
 
 
 def check_folder(path: str | Path) -> None:
-    """Refuse a folder that cannot be created or written to."""
+    """Raise an error if a folder cannot be created or written."""
     there = Path(os.path.realpath(path))
     while not there.exists():
         there = there.parent
@@ -62,8 +62,7 @@ def check_folder(path: str | Path) -> None:
 class Replacement:
     """A new file that replaces an old one when it is complete. Until then the old file is unchanged.
 
-    A link stays a link; the file that it points to is replaced. Permissions are kept. A device is written
-    to directly.
+    If the path is a link, its target is replaced. Permissions are kept. Devices are written directly.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -104,12 +103,12 @@ class Replacement:
 
 
 def write_atomically(path: str | Path, chunks: Iterable[bytes]) -> None:
-    """Write bytes to a file: under another name, then renamed. A crash leaves the old file or the new one.
+    """Write bytes to a file. A crash leaves either the old file or the complete new file.
 
     Parameters
     ----------
     path : str or Path
-        A link is followed; the permissions of an old file are kept.
+        Links are followed, and the permissions of an old file are kept.
     chunks : iterable of bytes
         Written one after the other.
     """
@@ -125,9 +124,9 @@ def write_atomically(path: str | Path, chunks: Iterable[bytes]) -> None:
 
 
 class Folder:
-    """A folder whose files are opened by name and never through links.
+    """An open folder. Its files are opened by name and never through links.
 
-    It stays the same folder even if links or another folder appear in its place while it is open.
+    The folder stays the same even if a link or another folder replaces it while it is open.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -136,7 +135,7 @@ class Folder:
         self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if relative else None
 
     def open(self, name: str, flags: int) -> int:
-        """Return the descriptor of a file. Refuse a link."""
+        """Return the descriptor of a file. Raise an error for a link."""
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         return os.open(self._at(name), flags, 0o666, dir_fd=self._handle)
 
@@ -145,7 +144,7 @@ class Folder:
             return file.read()
 
     def mode(self, name: str) -> int | None:
-        """Return the type and permissions of the file or link with this name; None if there is none."""
+        """Return the type and permissions of the file or link with this name, or None."""
         try:
             return os.stat(self._at(name), dir_fd=self._handle, follow_symlinks=False).st_mode
         except FileNotFoundError:
@@ -158,7 +157,7 @@ class Folder:
         os.unlink(self._at(name), dir_fd=self._handle)
 
     def write(self, name: str, data: bytes, *, previous: str) -> None:
-        """Write bytes to a file, as `write_atomically` does. An old file is renamed to `previous`."""
+        """Write bytes to a file like `write_atomically`. The old file is renamed to `previous`."""
         part, known = _part_name(name), self.mode(name)
         is_file = known is not None and stat.S_ISREG(known)
         try:
@@ -193,19 +192,19 @@ class Folder:
 
 
 def _part_name(name: str) -> str:
-    """Return the name of the unfinished file: that of the file, shortened if necessary, with an ending."""
+    """Return a name for the unfinished file: the name of the file, shortened if necessary, with an ending."""
     ending = ENDING.format(secrets.token_hex(4))
     room = LONGEST_NAME - len(ending)
     return os.fsencode(name)[:room].decode(errors="ignore") + ending
 
 
 def _sync_folder(folder: Path) -> None:
-    """Write the folder entry to disk, on systems that can open folders."""
+    """Write the entry of a file in its folder to disk, on systems that can open folders."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # a folder that can be written to but not listed
+    except PermissionError:  # a folder that can be written but not listed
         return
     try:
         os.fsync(handle)

@@ -1,9 +1,9 @@
-"""The container of model files and fleet files: a header and named arrays in one safetensors file, with a checksum.
+"""The format of model files and fleet files: a header and named arrays in a safetensors file, with a checksum.
 
 The header is a JSON object, stored as text in the metadata of the file under "onlinegp". Its first entry, "crc32",
-holds the eight hexadecimal digits of the CRC-32 of the whole file, computed with zeros in their place. Any safetensors
-reader can open such a file. Nothing in it is ever executed, and nothing is allocated before the stated sizes were
-compared with the size of the file.
+contains the eight hexadecimal digits of the CRC-32 of the whole file, computed with zeros in place of the digits. All
+safetensors readers can open such a file. Nothing in a file is executed, and sizes are compared with the size of the
+file before memory is allocated.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 FORMAT = 3
-OLD_MAGIC = (b"onlinegp", b"ogpfleet")  # of format 1
-BEFORE_CRC = rb"\"crc32\": \""  # JSON within JSON
+OLD_MAGIC = (b"onlinegp", b"ogpfleet")  # first bytes of files in format 1
+BEFORE_CRC = rb"\"crc32\": \""  # quotes are escaped, because this is JSON within JSON
 NO_CRC = b"00000000"
 
 Arrays = dict[str, np.ndarray]
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be read or written, with the reason."""
+    """Raised if a model file cannot be read or written."""
 
 
 def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
@@ -35,7 +35,7 @@ def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
 
 
 def chunks(header: dict[str, Any], arrays: Arrays) -> list[Any]:
-    """Return header and arrays as the bytes of a file, in pieces that need not be copied to be written."""
+    """Return header and arrays as the bytes of a file, in pieces that can be written without copying them."""
     from safetensors import SafetensorError
     from safetensors.numpy import save
 
@@ -50,11 +50,11 @@ def chunks(header: dict[str, Any], arrays: Arrays) -> list[Any]:
 
 
 def from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Return header and arrays of a file, or raise a ModelFileError."""
+    """Return header and arrays of a file. Raise a ModelFileError if the file is not valid."""
     length = _header_length(data)
     metadata = _json(data[8 : 8 + length]).get("__metadata__")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("onlinegp"), str):
-        raise ModelFileError("this is a safetensors file, but not one of onlinegp.")
+        raise ModelFileError("this is a safetensors file, but not a file of onlinegp.")
     header = _json(metadata["onlinegp"])
     found = header.get("format")
     if found != FORMAT or isinstance(found, bool):
@@ -72,7 +72,7 @@ def from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 @contextmanager
 def as_model_file_error() -> Iterator[None]:
-    """Turn any error from a forged file into a ModelFileError."""
+    """Convert all errors from a damaged or forged file to a ModelFileError."""
     try:
         yield
     except ModelFileError:
@@ -99,7 +99,7 @@ def _arrays(data: bytes) -> Arrays:
 
     try:
         return load(data)
-    except Exception as error:  # safetensors has its own errors, and NumPy others for unknown types
+    except Exception as error:  # errors of safetensors, and of NumPy for unknown types
         reason = f"{type(error).__name__}: {error}"
         raise ModelFileError(f"the arrays do not fit the file ({reason[:500]}).") from None
 
@@ -126,7 +126,7 @@ def _no_constant(name: str) -> None:
 
 
 def checksum(data: bytes, place: int) -> bytes:
-    """Return the checksum digits that belong at this place of the file."""
+    """Return the digits of the checksum for this position in the file."""
     view = memoryview(data)
     crc = zlib.crc32(view[place + len(NO_CRC) :], zlib.crc32(NO_CRC, zlib.crc32(view[:place])))
     return b"%08x" % crc

@@ -1,4 +1,4 @@
-"""Many models of one kind, one for each key: in memory, in a SQLite file, or one key at a time for other systems."""
+"""Fleets: many models of one kind, one per key, in memory, in a SQLite file, or in other systems."""
 
 from onlinegp.fleet.fleet import Fleet
 from onlinegp.fleet.step import from_bytes, step

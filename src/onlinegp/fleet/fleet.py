@@ -1,4 +1,4 @@
-"""A fleet: many independent models of one kind, one for each key, learning in one call."""
+"""Fleets: many independent models of one kind, one per key."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ from onlinegp.trace import Trace
 
 
 class Fleet(Locked):
-    """Many independent models of one kind, one for each key: sensors, users, links, ...
+    """Many independent models of one kind, one per key: sensors, users, links, ...
 
-    A new key gets its own copy of `model`. A call learns one event per entry of a list of keys. Events of one key are
-    learned in the order of the list, and the models do not influence each other. Compiled models share memory and learn
-    on several threads: recipes such as KRLST, and wrappers such as ``Scaled(Calibrated(KRLST()))``. Any other model is
-    one Python object per key, and these learn one after the other. One thread at a time can call a fleet; the others
-    wait.
+    A new key gets its own copy of `model`. A call gets a list of keys, and a row for each key in the list. The rows of
+    a key are learned in the order of the list, and the models do not influence each other. Compiled models share memory
+    and learn on several threads: recipes such as KRLST, and wrappers such as ``Scaled(Calibrated(KRLST()))``. Any other
+    model is one Python object per key; these learn one after the other. Only one thread at a time can use a fleet;
+    other threads wait.
 
-    With a `store`, a SQLite file, a fleet can have more models than fit into memory: the `keep` models used most
-    recently stay in memory, the others are in the file. `commit`, or the end of a ``with`` block, makes everything
-    learned safe on disk. If the process is killed, the file holds the models of the last commit, which is always
-    between two calls. If the store exists, the fleet continues with its models. If the store cannot be written, for
-    example because the disk is full, the file stays at its last commit, and the fleet refuses all calls until it is
-    opened again.
+    With a `store`, a SQLite file, a fleet can have more models than fit into memory: the `keep` most recently used
+    models are in memory, the others in the file. `commit`, or the end of a ``with`` block, writes everything to disk.
+    If the process is killed, the file contains the models of the last commit, which is always between two calls. If the
+    store exists, the fleet continues with its models. If the store cannot be written, for example because the disk is
+    full, the file stays at its last commit, and all calls raise an error until it is opened again.
 
     Parameters
     ----------
@@ -57,10 +56,10 @@ class Fleet(Locked):
     threads : int, optional
         The number of threads of a call; by default ONLINEGP_THREADS, or the number of cores.
     store : str or Path, optional
-        The file for models that are not in memory. The keys must then be all strings or all whole numbers. While the
-        file is open here, other processes can read it (``onlinegp inspect``) but not write to it.
+        The SQLite file. With a store, the keys must be all strings or all whole numbers. While the file is open, other
+        processes can read it (``onlinegp inspect``) but not write to it.
     keep : int
-        The largest number of models in memory, if there is a store.
+        With a store, the largest number of models in memory.
     compact : bool
         Whether to round states after each call, so that they take a third of the bytes; see `onlinegp.fleet.step`.
 
@@ -88,11 +87,11 @@ class Fleet(Locked):
         if model.__sklearn_is_fitted__():
             raise ValueError("model must not have learned anything yet. Use model.unfitted().")
         self.model = copy.deepcopy(model)
-        self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
+        self.threads = None if threads is None else count("Use None for one thread per core.", threads=threads)
         self.model.check()
-        keep = count("Each model in memory takes some space.", keep=keep)
+        keep = count("It is a number of models in memory.", keep=keep)
         self._single = True
-        self._names: Any = None  # column names, if the first events came in a data frame
+        self._names: Any = None  # column names, if the first rows were a data frame
         self._home: Home = Memory(compact)
         if store is not None:
             self._home, about = open_store(store, keep, self.model, compact)
@@ -101,7 +100,7 @@ class Fleet(Locked):
     # Learning and predicting
 
     def learn(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn row i of X (n, d) and y (n,) or (n, outputs) by the model of keys[i]; new keys get new models."""
+        """Learn row i of X (n, d) and y (n,) or (n, outputs) with the model of keys[i]. New keys get new models."""
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
             for rows, which in self._home.parts(keys, learn=True):
@@ -110,7 +109,7 @@ class Fleet(Locked):
         return self
 
     def run(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Trace:
-        """Predict each event, then learn it. Return the predictions."""
+        """Predict each row with the model of its key, then learn it. Return the predictions."""
         origin = frames.origin(X)
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
@@ -125,7 +124,7 @@ class Fleet(Locked):
             return trace.output(0) if self._single else trace
 
     def begin(self, features: int, outputs: int | None = None) -> Self:
-        """Set the number of columns of X and y before the first events; y is (n,) if `outputs` is None."""
+        """Set the number of columns of X and y before the first rows. If `outputs` is None, y is (n,)."""
         with self._lock:
             if self._home.members is None:
                 self._single = outputs is None
@@ -134,16 +133,16 @@ class Fleet(Locked):
         return self
 
     def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
-        """Predict y at row i of X with the model of keys[i]; with `return_std`, return the standard deviation, too."""
+        """Predict y at row i of X with the model of keys[i]. With `return_std`, also return the standard deviation."""
         predicted = self.predict_distribution(keys, X)
         return (predicted.mean, predicted.std) if return_std else predicted.mean
 
     def predict_distribution(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
-        """Return the predictive distributions of y at row i of X by the model of keys[i]."""
+        """Return the predictive distribution of y at row i of X from the model of keys[i]."""
         return self._predicted(keys, X, skip=False)
 
     def skip(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
-        """Predict events whose y will never be known, and continue after them.
+        """Predict rows without learning them, and continue after them.
 
         For most models this is `predict_distribution`. A model that uses past values of y remembers its own predictions
         instead.
@@ -169,7 +168,7 @@ class Fleet(Locked):
             return predicted.output(0) if self._single else predicted
 
     def newer(self, keys: Sequence[Hashable], order: Sequence[Any]) -> NDArray[np.bool_]:
-        """Return which events come after the last event of their key, and remember them as the new last ones.
+        """Return which events come after the last event of their key, and store their order.
 
         Parameters
         ----------
@@ -181,7 +180,7 @@ class Fleet(Locked):
             return self._home.newer(listed(keys, len(order)), order)
 
     def until_tuning(self, keys: Sequence[Hashable]) -> dict[Hashable, float]:
-        """Return the number of events until the next tuning of each key's model; infinity if it is never tuned."""
+        """Return the number of rows until the next tuning of the model of each key; infinity without tuning."""
         with self._lock:
             members, found = self._home.members, dict.fromkeys(keys, np.inf)
             if isinstance(members, LearnerMembers):
@@ -194,24 +193,24 @@ class Fleet(Locked):
     # The store
 
     def commit(self) -> None:
-        """Write everything learned to the store in one transaction: after a crash, all of it is there or none.
+        """Write everything that was learned to the store in one transaction, which is complete or absent after a crash.
 
-        A call also commits what was learned before it if much is uncommitted, unless `keep_beside` is in use.
+        Calls also commit earlier changes if there are many of them, unless `keep_beside` is in use.
         """
         with self._lock:
             if isinstance(self._home, Stored):
                 self._home.commit()
 
     def keep_beside(self, note: Callable[[], Any]) -> None:
-        """At each commit, store the JSON-compatible value that `note` returns; see `beside`.
+        """At each commit, store the JSON-compatible result of `note()`; see `beside`.
 
-        From now on only `commit` commits, so that the note always matches the models.
+        From now on only `commit` writes, so that the stored value always matches the models.
         """
         self._stored_home().note = note
 
     @property
     def beside(self) -> Any:
-        """The value that `keep_beside` stored at the last commit, or None."""
+        """The value from `keep_beside` at the last commit, or None."""
         return self._stored_home().store.fact("note")
 
     def close(self) -> None:
@@ -232,7 +231,7 @@ class Fleet(Locked):
 
     def _stored_home(self) -> Stored:
         if not isinstance(self._home, Stored):
-            raise ValueError("the fleet has no store. Make it with one: Fleet(model, store=FILE).")
+            raise ValueError("the fleet has no store. Create it with Fleet(model, store=FILE).")
         return self._home
 
     # Members
@@ -241,7 +240,7 @@ class Fleet(Locked):
         return len(self._home)
 
     def __iter__(self) -> Iterator[Hashable]:
-        """Yield the keys, in the order of their first events; with a store, in any order."""
+        """Yield the keys in the order of their first rows or, with a store, in any order."""
         with self._lock:
             return iter(self._home)
 
@@ -260,7 +259,7 @@ class Fleet(Locked):
             return copy.deepcopy(self.model).load(contents)
 
     def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
-        """Replace the model of a key by a copy of this one, which must have the same class and parameters."""
+        """Replace the model of a key by a copy of `model`, which must have the same class and parameters."""
         same = type(model) is type(self.model) and describe(model) == describe(self.model)
         contents = model.dump() if same else None
         if contents is None:
@@ -270,7 +269,7 @@ class Fleet(Locked):
             odd = [name for name in ("features", "outputs", "names") if mine[name] != contents[name]]
             if self._home.members is not None and odd:
                 raise ValueError(
-                    f"model must have {odd[0]} = {mine[odd[0]]}, as the others of the fleet have, got "
+                    f"model must have {odd[0]} = {mine[odd[0]]} like the other models of the fleet, got "
                     f"{contents[odd[0]]}."
                 )
             self._put([key], contents, [(contents["learned"], contents["largest"])])
@@ -293,7 +292,7 @@ class Fleet(Locked):
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False, keep: int = 10_000) -> Self:
-        """Read a fleet from a file that `save` wrote, or open a store. Files from unknown sources are safe to open."""
+        """Read a fleet from a file of `save`, or open a store. Untrusted files are safe to open."""
         if is_store(path):
             model, compact = stored_model(path)
             return cls(model, threads=threads, store=path, keep=keep, compact=compact)
@@ -303,7 +302,7 @@ class Fleet(Locked):
             raise ModelFileError(f"{path}: {error}") from None
 
     def to_bytes(self, *, progress: bool = False) -> bytes:
-        """Return what `save` writes: the records of all models, one after the other."""
+        """Return the bytes that `save` writes."""
         return b"".join(self._chunks(progress))
 
     def _chunks(self, progress: bool) -> list[Any]:
@@ -318,7 +317,7 @@ class Fleet(Locked):
 
     @classmethod
     def from_bytes(cls, data: bytes, *, threads: int | None = None, progress: bool = False) -> Self:
-        """Return the fleet that `to_bytes` wrote, or raise a ModelFileError."""
+        """Return a fleet from the bytes of `to_bytes`. Raise a ModelFileError if they are not valid."""
         header, keys, records = fleet_file.read(data)
         with as_model_file_error():
             model = rebuild(header["model"])
@@ -327,7 +326,7 @@ class Fleet(Locked):
         return fleet.put_records(header, keys, records, progress) if keys else fleet
 
     def put_records(self, header: Contents, keys: list[Hashable], records: Iterable[bytes], progress: bool) -> Self:
-        """Add the models of a file, whose header has been checked."""
+        """Add the models of a file with a checked header."""
         with as_model_file_error():
             members = start_members(self.model, header["features"], header["outputs"])
             members.schemas[self._home.compact].check_same(Schema.parse(header["schema"]))
@@ -351,7 +350,7 @@ class Fleet(Locked):
         vars(self).update(own)
         self._put(*contents)
 
-    # Inside
+    # Internals
 
     @property
     def _width(self) -> int | None:
@@ -367,7 +366,7 @@ class Fleet(Locked):
         self._names = np.array(about["names"], dtype=object) if about["names"] else None
 
     def _events(self, keys: Sequence[Hashable], X: Any, y: Any) -> tuple[Members, Sequence[Hashable], Array, Array]:
-        """Return the members and the checked events. The first events determine the number of columns."""
+        """Return the members and the checked rows. The first rows determine the number of columns."""
         values, names = frames.read(X, self._names, owner="the fleet")
         y, width = frames.target(y), self._width
         if values is None and self.model.features_optional:

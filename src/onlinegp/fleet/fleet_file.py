@@ -1,4 +1,4 @@
-"""Fleet files: a header, the keys as JSON, the records of all models one after the other, and where each ends."""
+"""Fleet files: a header, the keys as JSON, the records of all models, and the position where each record ends."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KEYS, RECORDS, ENDS = "keys", "records", "ends"
 
 
 def chunks(about: Contents, keys: list[Hashable], records: Iterable[bytes]) -> list[Any]:
-    """Return the bytes of a file, in pieces that need not be copied to be written."""
+    """Return the bytes of a file in pieces that can be written without copying them."""
     odd = next((key for key in keys if type(key) not in (str, int)), None)
     if odd is not None:
-        raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
+        raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename this key.")
     arrays: Arrays = {KEYS: np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)}
     if keys:
         states = list(records)
@@ -32,7 +32,7 @@ def chunks(about: Contents, keys: list[Hashable], records: Iterable[bytes]) -> l
 
 
 def read(data: bytes) -> tuple[Contents, list[Hashable], Iterator[bytes]]:
-    """Return the header, the keys and the records of a file, or raise a ModelFileError."""
+    """Return the header, the keys and the records of a file. Raise a ModelFileError if it is not valid."""
     header, arrays = container.from_bytes(data)
     if header.get("kind") != "fleet":
         what = reprlib.repr(header.get("kind"))
@@ -48,7 +48,7 @@ def read(data: bytes) -> tuple[Contents, list[Hashable], Iterator[bytes]]:
 
 
 def _keys(text: np.ndarray | None) -> list[Hashable]:
-    """Return the keys that a file holds, or raise a ModelFileError."""
+    """Return the keys in a file. Raise a ModelFileError if they are not valid."""
     keys = [] if text is None else json.loads(text.tobytes())
     if text is None or not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
         raise ModelFileError("the keys are not strings and whole numbers.")
@@ -58,12 +58,12 @@ def _keys(text: np.ndarray | None) -> list[Hashable]:
 
 
 def _records(arrays: Arrays, count: int) -> Iterator[bytes]:
-    """Return the records one by one. Refuse ends that do not fit."""
+    """Return the records one by one. Raise an error if their positions do not fit."""
     records, ends = arrays.get(RECORDS), arrays.get(ENDS)
     if records is None or records.dtype != np.uint8 or records.ndim != 1:
         raise ModelFileError("the file has no records.")
     if ends is None or ends.dtype != np.int64 or ends.shape != (count,):
-        raise ModelFileError(f"the file does not say where the records of its {count} models end.")
+        raise ModelFileError(f"the file lacks the positions where the records of its {count} models end.")
     places = [0, *ends.tolist()]
     if places[-1] != len(records) or any(first > last for first, last in pairwise(places)):
         raise ModelFileError("the records of the models do not fit the file.")

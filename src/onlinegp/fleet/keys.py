@@ -1,4 +1,4 @@
-"""Number the keys of a fleet."""
+"""The numbers of the keys of a fleet."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Who = NDArray[np.int64]
 
 
 class Numbers:
-    """The number of each key: 0, 1, ... in the order in which they were added.
+    """Map each key to a number: 0, 1, ... in the order of their addition.
 
-    A dictionary holds all keys. Small whole numbers are also in a table, which is faster and fits into the cache.
+    All keys are in a dictionary. Small whole numbers are also in a table, which is faster and fits into the cache.
     Several threads can add and find keys. The number of a key never changes.
     """
 
     def __init__(self) -> None:
         self._adding = Lock()
         self._of: dict[Hashable, int] = {}
-        self._table: Who = np.empty(0, dtype=np.int64)  # -1 if the key is not known
+        self._table: Who = np.empty(0, dtype=np.int64)  # -1 for unknown keys
         self._native = native()
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Numbers:
         return self._of[key]
 
     def find(self, keys: Sequence[Hashable]) -> Who | None:
-        """Return the number of each key, or None if a key is not known."""
+        """Return the number of each key, or None if a key is unknown."""
         if self._native is not None:
             return self._native.numbers(self._of, self._table, keys)
         try:
@@ -48,14 +48,14 @@ class Numbers:
             return None
 
     def add(self, keys: Iterable[Hashable]) -> None:
-        """Number the keys that are new."""
+        """Add the new keys."""
         with self._adding:
             for key in keys:
                 if key not in self._of:
                     self._give(key, len(self._of))
 
     def _give(self, key: Hashable, number: int) -> None:
-        """Number a key. Memory is allocated first, so that a failure changes nothing."""
+        """Add a key. Memory is allocated first, so that a failure changes nothing."""
         if type(key) is not int or not 0 <= key < 8 * number + 1024:
             self._of[key] = number
             return
@@ -68,7 +68,7 @@ class Numbers:
 
 
 def listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
-    """Return n keys; those of an array or a series as plain Python values."""
+    """Return n keys as a list of plain Python values."""
     keys = keys.to_list() if hasattr(keys, "to_list") else keys.tolist() if hasattr(keys, "tolist") else keys
     if len(keys) != n:
         raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")

@@ -1,4 +1,4 @@
-"""The learners of a fleet, by number."""
+"""The members of a fleet: learners by number."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Which = NDArray[np.int64]
 
 
 class Members(Protocol):
-    """Learners with the numbers 0, 1, ... Event i belongs to member which[i]. Events of a member stay in order.
+    """Base class: numbered learners. Event i belongs to member which[i]. Members learn their events in order.
 
-    `remembers` says whether `skip` changes a member. `largest` is the largest |y| that each member has learned: the
-    fleet updates it, and records contain it. `schemas` has the schemas of full and of compact records.
+    `remembers` says whether `skip` changes a member. `largest` is the largest |y| that each member has learned; the
+    fleet updates it, and records contain it. `schemas` are the schemas of full and compact records.
     """
 
     remembers: bool
@@ -49,7 +49,7 @@ class Members(Protocol):
         """Start a member from scratch."""
 
     def seen(self, which: Which) -> Which:
-        """Return how many rows each of these members has learned. Compiled recipes return 1 for any number."""
+        """Return the number of learned rows of these members. Compiled recipes return 1 for any positive number."""
         ...
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
@@ -64,29 +64,30 @@ class Members(Protocol):
         ...
 
     def skip(self, which: Which, X: Array, threads: int) -> Predictions:
-        """Predict the events without learning them, and continue after them. For most members this is `predict`."""
+        """Predict events without learning them, and continue after them. For most members this is `predict`."""
         ...
 
     def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
-        """Return the record of each of these members. `single` says whether y is (n,).
+        """Return the records of these members. `single` says whether y is (n,).
 
-        If `compact`, arrays that can be computed again are left out, and S is rounded: see `onlinegp.recipes.compact`.
+        With `compact`, arrays that can be computed again are left out, and S is rounded: see
+        `onlinegp.recipes.compact`.
         """
         ...
 
     def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
-        """Load the records of these members, or raise a ModelFileError. After an error, some may have changed."""
+        """Load the records of these members. After a ModelFileError, some members may have changed."""
 
     def dump(self, member: int) -> Contents:
         """Return the contents of a member, by name."""
         ...
 
     def load(self, member: int, contents: Contents, largest: float) -> None:
-        """Load the contents that `dump` returned, and the largest |y|."""
+        """Load contents of `dump`, and the largest |y|."""
 
 
 def start_members(model: OnlineRegressor, features: int, outputs: int) -> Members:
-    """Return the members of a fleet of such models, before any data."""
+    """Return the members of a fleet of copies of `model`, before any data."""
 
     def start() -> Learner:
         return compiled(model.start(features, outputs))
@@ -100,10 +101,10 @@ def start_members(model: OnlineRegressor, features: int, outputs: int) -> Member
 
 
 class LearnerMembers:
-    """One learner per member. One call runs the events of all members that are compiled trees.
+    """One learner per member. Members that are compiled trees of wrappers and models run in a single compiled call.
 
-    A new member is a compiled tree from its first row, if its model has one. It has no Python object: a single learner
-    reads it for all of them.
+    If the model can be compiled, a new member is a compiled tree from its first row, without a Python object: a single
+    learner reads all trees.
     """
 
     remembers = True
@@ -112,10 +113,10 @@ class LearnerMembers:
         self._start = start
         self._reader = start()
         self.features, self.outputs = self._reader.features, self._reader.outputs
-        self._members: list[Learner | None] = [None]  # None: it has learned nothing, or is only a compiled tree
+        self._members: list[Learner | None] = [None]  # None: has learned nothing, or is only a compiled tree
         self._trees: Any = None  # created with the first compiled tree
         self._is_tree = np.zeros(1, dtype=bool)
-        self._kinds: Any = None  # of the predictions of trees
+        self._kinds: Any = None  # kinds of the predictions of trees
         self._starts_trees: bool | None = None  # None: not known yet
         self.largest = np.zeros(1)
         self.schemas = Schemas(self._reader)
@@ -159,8 +160,8 @@ class LearnerMembers:
     def _answers(self, name: str, which: Which, arrays: tuple[Array, ...], threads: int) -> list[tuple[Which, Any]]:
         """Call a method on the members of all events. Return pairs of rows and results.
 
-        One pair holds the rows of all trees; each other member has its own pair. If the method learns, an exception has
-        the attribute `learned`: which events were learned.
+        The first pair contains the rows of all trees; other members have one pair each. If the method learns, an
+        exception has the attribute `learned`, which says which events were learned.
         """
         trees = np.zeros(len(which), dtype=bool) if name == "skip" else self._find_trees(which)
         learned, answers = np.zeros(len(which), dtype=bool), []
@@ -190,7 +191,7 @@ class LearnerMembers:
         return answers
 
     def _find_trees(self, which: Which) -> NDArray[np.bool_]:
-        """Return which events belong to compiled trees, after converting the members that have become one."""
+        """Convert members that can now be compiled trees. Return which events belong to trees."""
         trees = self._is_tree[which]
         if not trees.all():
             for member in np.unique(which[~trees]).tolist():
@@ -214,7 +215,7 @@ class LearnerMembers:
         return tree.kinds == self._kinds and self._trees.put(member, tree.core, tree.plan, tree.before)
 
     def _can_start_trees(self) -> bool:
-        """Whether new members are compiled trees. If so, tell the compiled fleet how they start."""
+        """Whether new members are compiled trees. If so, pass the initial tree to the compiled fleet."""
         tree = getattr(self._reader, "tree", lambda: None)()
         if tree is None or (plan := self._reader.own_plan()) is None:  # type: ignore[attr-defined]
             return False
@@ -224,7 +225,7 @@ class LearnerMembers:
         return True
 
     def _learner(self, member: int, start: Callable[[], Learner]) -> Learner:
-        """Return the learner of a member. That of a compiled tree without one is made by `start`."""
+        """Return the learner of a member. For a compiled tree without a learner, `start` creates it."""
         learner = self._members[member]
         core = self._trees.tree(member) if learner is None and self._trees is not None else None
         if core is not None:
@@ -233,14 +234,14 @@ class LearnerMembers:
         return self._start() if learner is None else learner
 
     def _replace(self, member: int, learner: Learner | None) -> None:
-        """Run a member by another learner, which may not be a compiled tree. None starts it from scratch."""
+        """Replace the learner of a member. With None, the member starts from scratch."""
         self._is_tree[member] = False
         if self._trees is not None:
             self._trees.put(member, None, None, 0)
         self._members[member] = learner
 
     def _predictions(self, answer: Any) -> Predictions:
-        """Return predictions. Trees return them as arrays."""
+        """Convert the arrays that trees return to predictions."""
         if isinstance(answer, Predictions):
             return answer
         return answer[0] if len(answer) == 1 else self._kinds.predictions(*answer)
@@ -263,7 +264,7 @@ class LearnerMembers:
                 self.load(i, contents["learned"], contents["largest"])
 
     def until_tuning(self, member: int | None) -> float:
-        """Return the number of rows until the next tuning of a member; None stands for a new member."""
+        """Return the number of rows until the next tuning of a member. None means a new member."""
         learner = None if member is None else self._members[member]
         return getattr(learner or self._reader, "until_tuning", np.inf)
 
@@ -278,7 +279,7 @@ class LearnerMembers:
 
 
 class NativeMembers:
-    """States of one recipe in one compiled object, which runs on several threads."""
+    """Members that are states of a recipe, in one compiled object that runs on several threads."""
 
     remembers = False
 
@@ -321,7 +322,7 @@ class NativeMembers:
         try:
             return self._core.to_bytes(which, self.largest[which], single, self.schemas[compact].checksum, compact)
         except ValueError as error:
-            raise ModelFileError(f"{error} The model has broken down. Start from scratch.") from None
+            raise ModelFileError(f"{error} The model has diverged. Start from scratch.") from None
 
     def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
         try:
@@ -340,12 +341,12 @@ class NativeMembers:
 
 
 def gaussian(mean: Array, variance: Array) -> Gaussian:
-    """Return normal distributions with means (n, p) and variances (n,), the same for all outputs."""
+    """Return normal distributions with means (n, p) and with variances (n,) that are equal for all outputs."""
     return Gaussian(mean, np.repeat(np.sqrt(variance)[:, None], mean.shape[1], axis=1))
 
 
 def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:
-    """Return for each event whether its member will have learned at least `delay` rows when it is predicted."""
+    """Return for each event whether its member has learned at least `delay` rows when it predicts the event."""
     known = members.seen(which) >= delay
     early = np.flatnonzero(~known)
     for _, rows in _by_member(which[early]) if len(early) else ():
@@ -354,26 +355,25 @@ def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_
 
 
 def _by_member(which: Which) -> Any:
-    """Yield each member with the indices of its events, in order."""
+    """Yield each member and the indices of its events, in order."""
     order = np.argsort(which, kind="stable")
     members, starts = np.unique(which[order], return_index=True)
     yield from zip(members.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _tell_learned(error: BaseException, learned: NDArray[np.bool_]) -> None:
-    """Add to an exception which events were learned before it."""
+    """Add a note to an exception about the events that were learned before."""
     try:
         error.learned = learned  # type: ignore[attr-defined]
     except AttributeError:  # exceptions of signal handlers may not accept attributes
         return
     error.add_note(
-        f"{learned.sum()} of {len(learned)} events were learned: those where the attribute `learned` of this exception "
-        "is True."
+        f"{learned.sum()} of {len(learned)} events were learned. The attribute `learned` of this exception says which."
     )
 
 
 def _longer(values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return the values, with zeros appended up to a length of `count`."""
+    """Append zeros to reach the length `count`."""
     return np.append(values, np.zeros(max(0, count - len(values)), dtype=values.dtype))
 
 
@@ -382,8 +382,8 @@ def _contiguous(rows: Array) -> Array:
 
 
 def in_order(parts: list[Predictions], order: list[Any]) -> Predictions:
-    """Join predictions of parts, and put them into the order of the rows."""
-    if len(parts) == 1:  # it has all rows
+    """Join the predictions of parts, in the order of the rows."""
+    if len(parts) == 1:  # the only part has all rows
         return parts[0]
     back = np.argsort(np.concatenate(order), kind="stable")
     return Predictions.joined(parts).rows(back)

@@ -1,4 +1,4 @@
-"""Keep the models of a fleet in memory. Also the protocol that memory and SQLite share."""
+"""The models of a fleet in memory, and the base class for memory and SQLite."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from onlinegp.state import Contents
 
 Keys = Sequence[Hashable]
 Part = tuple[slice | Which, Which]
-State = bytes | tuple[Contents, float]  # of a member: its record, or its contents and its largest |y|
+State = bytes | tuple[Contents, float]  # of a member: a record, or contents and the largest |y|
 
 
 class Home(Protocol):
-    """The members of a fleet by key. `members` is None before `adopt`.
-
-    A part of a call is a set of events and the member of each.
-    """
+    """Base class: the members of a fleet by key. `members` is None before `adopt`."""
 
     members: Members | None
     compact: bool
@@ -32,22 +29,23 @@ class Home(Protocol):
         """Use these members from now on. `about` has features, outputs, single and names."""
 
     def checked(self, keys: Keys) -> Keys:
-        """Return the keys, or raise an error if one is invalid."""
+        """Return the keys. Raise an error if a key is invalid."""
         ...
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
-        """Yield the parts of a call. All events of a key are in one part, in order.
+        """Divide the events of a call into parts. Yield the indices of the events of each part, and their members.
 
-        If `learn`, new keys get members; otherwise all keys must be known.
+        All events of a key are in one part, in order. With `learn`, new keys get members; otherwise all keys must be
+        known.
         """
         ...
 
     def unknown(self, keys: Keys) -> Any:
-        """Return a list with one unknown key, or an empty list."""
+        """Return a list with an unknown key, or an empty list."""
         ...
 
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
-        """Return which events come after the last event of their key, and remember them as the new last ones."""
+        """Return which events come after the last event of their key, and store their order."""
         ...
 
     def dump(self, key: Hashable) -> Contents: ...
@@ -60,7 +58,7 @@ class Home(Protocol):
         ...
 
     def put(self, members: Members, about: Contents, keys: Keys, states: Iterable[State]) -> None:
-        """Adopt the members if there were none, and load the states of these keys.
+        """Load the states of these keys. Before, adopt the members if there are none.
 
         If a state is invalid, no key is added.
         """
@@ -71,7 +69,7 @@ class Home(Protocol):
 
 
 class Memory:
-    """All members in memory. If `compact`, they are rounded after each call, as in a store."""
+    """All members are in memory. With `compact`, they are rounded after each call, as in a store."""
 
     def __init__(self, compact: bool = False) -> None:
         self.compact = compact
@@ -85,7 +83,7 @@ class Memory:
 
     def checked(self, keys: Keys) -> Keys:
         if self.members is None:
-            set(keys)  # fails for unhashable keys, before anything changes
+            set(keys)  # raises an error for unhashable keys, before anything changes
         return keys
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
@@ -153,7 +151,7 @@ def taken(values: Sequence[Any], rows: slice | Which) -> Sequence[Any]:
 
 
 def rounded(members: Members, which: Which, single: bool) -> list[bytes]:
-    """Replace members by their compact states, and return the states."""
+    """Round members to their compact states, and return these states."""
     states = members.to_bytes(which, single, compact=True)
     members.from_bytes(which, states, single)
     return states
@@ -168,5 +166,5 @@ def put_state(members: Members, member: int, state: State, single: bool) -> None
 
 
 def indices(numbers: Iterable[int]) -> Which:
-    """Return numbers of members as an array."""
+    """Return member numbers as an array."""
     return np.fromiter(numbers, np.int64)

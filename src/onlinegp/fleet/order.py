@@ -1,4 +1,4 @@
-"""Compare events of a key by their order, a number or a text: which event is newer than the last one?"""
+"""Decide which events are newer than the last event of their key, by an order of numbers or texts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FRACTION = re.compile(r"[.,](\d+)")  # Python keeps only six digits of it
-OF_SECONDS = re.compile(r"(.*[^\d:+-])?(\d\d:\d\d:\d\d|\d{6})[.,]\d+([+-][\d:]*|Z)?")  # Python accepts others
-DIGITS = 9  # of the fraction of a second
+FRACTION = re.compile(r"[.,](\d+)")  # fraction of a second, of which Python keeps only six digits
+# Python accepts fractions of other units
+OF_SECONDS = re.compile(r"(.*[^\d:+-])?(\d\d:\d\d:\d\d|\d{6})[.,]\d+([+-][\d:]*|Z)?")
+DIGITS = 9  # digits of the fraction of a second
 MONTH = re.compile(r"\d{4}-\d{2}")
 TIME_OF_DAY = re.compile(r"\d\d:\d\d.*")
 LIKE_A_TIME = re.compile(
@@ -24,7 +25,7 @@ UTC_NAME = re.compile(r"\s*(UTC|GMT)$")  # an offset of zero
 
 
 def checked_places(order: Sequence[Any]) -> list[Any]:
-    """Return the order of events as plain Python values that can be compared and stored, or raise an error."""
+    """Return the order of events as plain Python values. Raise an error if they cannot be compared or stored."""
     places = order.tolist() if isinstance(order, np.ndarray) and order.dtype.kind in "iufUb" else list(order)
     for i, place in enumerate(places):
         if isinstance(place, np.generic) and not isinstance(place, np.datetime64 | np.timedelta64):
@@ -56,10 +57,11 @@ def newer(last: dict[Any, Any], keys: Sequence[Hashable], places: Sequence[Any])
 
 
 def instant(text: str, format: str | None = None) -> str | None:
-    """Return a time, in ISO 8601 or in `format`, as a text in UTC. Such texts sort by time.
+    """Convert a time in ISO 8601 or in `format` to a text in UTC, so that texts sort by time.
 
     A time without an offset is UTC. A text that does not look like a time is returned unchanged. The result is None if
-    the text looks like a time but cannot be read, or has fractions of a nanosecond or of a minute: it would not sort.
+    the text looks like a time but cannot be parsed, or cannot be sorted because of fractions of a nanosecond or a
+    minute.
     """
     text = text.strip(" \t")
     if format is None and re.search(r"\d:\d\d", text):
@@ -75,7 +77,7 @@ def instant(text: str, format: str | None = None) -> str | None:
     except (ValueError, OverflowError):
         return None if not text or format is not None or LIKE_A_TIME.fullmatch(text) else text
     written = FRACTION.search(text) if format is None else None
-    if written and not OF_SECONDS.fullmatch(text):  # of an hour, a minute or an offset
+    if written and not OF_SECONDS.fullmatch(text):  # a fraction of an hour, a minute or an offset
         return None
     fraction = (written[1] if written else f"{moment.microsecond:06d}").rstrip("0")
     seconds = moment.replace(microsecond=0, tzinfo=None).isoformat()

@@ -1,4 +1,4 @@
-"""A lock file for the one process that can write to a store."""
+"""A lock file, because only one process can write to a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # how systems report a lock that is taken
+# Error codes of different systems for a lock that another process has
+HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 
 
 class OwnerLock:
@@ -27,7 +28,7 @@ class OwnerLock:
             self._file.close()
 
     def _acquired(self, path: Path) -> bool:
-        """Lock the file, and return whether it still exists: its last owner may have removed it in the meantime."""
+        """Lock the file. Return False if its last owner has removed the file in the meantime."""
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         try:
             self._file: BinaryIO = os.fdopen(os.open(self._path, flags, 0o666), "rb")
@@ -37,7 +38,7 @@ class OwnerLock:
             found = os.fstat(self._file.fileno())
             if found.st_size:
                 raise OSError(
-                    f"cannot lock {path}: {self._path.name} has {found.st_size} bytes, and a lock is empty. "
+                    f"cannot lock {path}: {self._path.name} has {found.st_size} bytes, but a lock file is empty. "
                     f"Move that file away, or use another path."
                 )
             _lock(self._file.fileno())
@@ -48,7 +49,7 @@ class OwnerLock:
             self._file.close()
             if error.errno in HELD:
                 raise OSError(
-                    f"{path} is open for writing in another process, or elsewhere in this one. "
+                    f"{path} is open for writing in another process, or elsewhere in this process. "
                     f"Close it there first, or use another file."
                 ) from None
             raise

@@ -1,4 +1,4 @@
-"""Keep the models of a fleet in a SQLite file, and those used most recently in memory."""
+"""The models of a fleet in a SQLite file, with the most recently used models in memory."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ TYPES: dict[type[Key], str] = {str: "strings", int: "whole numbers"}  # the poss
 
 
 class Stored:
-    """The `keep` members used most recently in memory, and the others in a store. A commit writes all members.
+    """The `keep` most recently used members are in memory, all others in a store.
 
-    A member that leaves memory is written to the store if it has changed. The file changes at `commit` only, so a
-    killed process leaves the models as they were between two calls. If `compact`, members that a call has changed are
-    replaced by their records after it, so that memory and file hold the same bytes.
+    A member that leaves memory is written to the store if it has changed. A commit writes all members. The file changes
+    only at `commit`, so a killed process leaves the models of a moment between two calls. With `compact`, each call
+    replaces changed members by their rounded records, so that memory and file contain the same bytes.
     """
 
     def __init__(self, store: Store, keep: int, compact: bool = False) -> None:
         self.store, self.keep, self.compact = store, keep, compact
         self.members: Members | None = None
-        self.note: Note | None = None  # returns a value to store at each commit
+        self.note: Note | None = None  # a function that returns a value to store at each commit
         self._about: Contents = {}
-        self._slots: OrderedDict[Key, int] = OrderedDict()  # of the keys in memory; the most recently used is last
+        # {key in memory: member}; the most recently used key is last
+        self._slots: OrderedDict[Key, int] = OrderedDict()
         self._free: list[int] = []
-        self._made = 0  # number of slots; one that is lost by an interrupt is not used again
+        self._made = 0  # number of members; a member lost by an interrupt is not used again
         self._changed: set[Key] = set()
-        self._new: set[Key] = set()  # in memory, but not yet in the store
+        self._new: set[Key] = set()  # keys that are not in the store yet
         self._last: dict[Key, Last] = {}
-        self._records: dict[Key, bytes] = {}  # of the keys in memory, if compact
-        self._types: set[type[Key]] = store.types()  # of its keys: one type, or two in files of older versions
+        self._records: dict[Key, bytes] = {}  # records of the keys in memory, if compact
+        self._types: set[type[Key]] = store.types()  # types of the keys: one, or two in files of older versions
 
     def adopt(self, members: Members, about: Contents) -> None:
         self.members, self._about = members, about
@@ -57,13 +58,13 @@ class Stored:
             self.store.set_fact("schema", json.loads(members.schemas[self.compact].text))
 
     def checked(self, keys: Keys) -> list[Key]:
-        """Return the keys, or raise an error if they lack the type of the store: 0 and "0" are different keys."""
+        """Return the keys. Raise an error if they have another type than the keys of the store: 0 and "0" differ."""
         found, types = checked_keys(keys)
         if len(types | self._types) > max(1, len(self._types)):
             have = next(iter(self._types), type_of(found[0]))
             odd = next(key for key in found if type_of(key) is not have)
             raise ValueError(
-                f"the keys of a store must have one type, and those of {self.store.path} are {TYPES[have]}, "
+                f"the keys of a store must have one type, and the keys of {self.store.path} are {TYPES[have]}, "
                 f"got {odd!r}. Convert the keys, such as by {have.__name__}(key), or use another store."
             )
         return found
@@ -72,7 +73,7 @@ class Stored:
         self.store.check_open()
         keys = self.checked(keys)
         self._types |= {type_of(key) for key in keys[:1]}
-        if self.note is None and self.store.waiting > MOST_WAITING:  # a note must match the models
+        if self.note is None and self.store.waiting > MOST_WAITING:  # without a note, which must match the models
             self.commit()
         for rows, distinct in self._cut(keys):
             self._bring(distinct)
@@ -91,7 +92,7 @@ class Stored:
         self._records.update(zip(keys, states, strict=True))
 
     def _cut(self, keys: list[Key]) -> Iterator[tuple[slice | Which, list[Key]]]:
-        """Yield the events of at most `keep` keys at a time, and these keys. All events of a key stay together."""
+        """Yield events of at most `keep` keys, and these keys. All events of a key stay together."""
         distinct = dict.fromkeys(keys)
         if len(distinct) <= self.keep:
             yield slice(None), list(distinct)
@@ -104,7 +105,7 @@ class Stored:
             yield rows, names[i * self.keep : (i + 1) * self.keep]
 
     def _bring(self, keys: list[Key]) -> None:
-        """Load these keys, at most `keep`, into memory. The least recently used keys leave memory."""
+        """Load at most `keep` keys into memory. The least recently used keys leave memory."""
         absent = []
         for key in keys:
             if key in self._slots:
@@ -142,7 +143,7 @@ class Stored:
         slots.update(places)
 
     def _leave(self, keys: list[Key]) -> None:
-        """Remove keys from memory, after writing those that have changed to the store."""
+        """Remove keys from memory. Before, write changed members to the store."""
         self._write(keys)
         for key in keys:
             self._free.append(self._slots.pop(key))
@@ -150,7 +151,7 @@ class Stored:
             del self._last[key]
 
     def _write(self, keys: Iterable[Key]) -> None:
-        """Write the keys that have changed to the store, in the current transaction."""
+        """Write changed members to the store, in the current transaction."""
         assert self.members is not None
         changed = [key for key in keys if key in self._changed]
         for i in range(0, len(changed), AT_ONCE):
@@ -164,7 +165,7 @@ class Stored:
             self._new.difference_update(some)
 
     def commit(self) -> None:
-        """Write all changes to the store, and commit."""
+        """Write all changed members to the store, and commit."""
         if self.members is not None:
             self._write(list(self._slots))
         if self.note is not None:
@@ -177,7 +178,7 @@ class Stored:
 
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
         if self.members is None:
-            raise ValueError("the number of features is not known yet. Call begin(features) before newer.")
+            raise ValueError("the number of features is unknown. Call begin(features) before newer.")
         found, places = np.empty(len(keys), dtype=bool), checked_places(order)
         for rows, _ in self.parts(keys, learn=False):
             found[rows] = newer(self._last, taken(keys, rows), taken(places, rows))
@@ -204,7 +205,7 @@ class Stored:
         for key, state in zip(self.checked(keys), states, strict=True):
             if self.members is None:
                 members.grow(1)
-                put_state(members, 0, state, about["single"])  # fails before anything changes
+                put_state(members, 0, state, about["single"])  # raises an error before anything changes
                 self.adopt(members, about)
             self._put(key, state)
 
@@ -229,7 +230,7 @@ class Stored:
     def __iter__(self) -> Iterator[Hashable]:
         new = list(self._new)
         yield from self.store
-        yield from (key for key in new if key in self._new)  # the others have been written to the store in the meantime
+        yield from (key for key in new if key in self._new)  # other keys have been written to the store in the meantime
 
     def __contains__(self, key: object) -> bool:
         self.store.check_open()
@@ -241,18 +242,20 @@ def type_of(key: Key) -> type[Key]:
 
 
 def checked_keys(keys: Keys) -> tuple[list[Key], set[type[Key]]]:
-    """Return the keys and their types, or raise an error if one is not a string or a whole number of 64 bits."""
+    """Return the keys and their types. Raise an error if a key is not a string or a whole number of 64 bits."""
     some: list[Any] = list(keys)
     different = set(some)
     for key in different:
         good = -(1 << 63) <= key < 1 << 63 if type(key) is int else type(key) is str and key.isascii()
         if not good and not (isinstance(key, str) and key.encode(errors="replace").decode() == key):
-            raise ValueError(f"keys must be strings or whole numbers of 64 bits to be stored, got {key!r}. Rename it.")
+            raise ValueError(
+                f"keys must be strings or whole numbers of 64 bits to be stored, got {key!r}. Rename this key."
+            )
     return some, set(map(type_of, different))
 
 
 def open_store(path: str | Path | Store, keep: int, model: OnlineRegressor, compact: bool) -> tuple[Stored, Contents]:
-    """Open a store. Return its members and what is known about their events. The model must be that of the store."""
+    """Open a store. Return its members and the facts about their rows. Raise an error if it has another model."""
     store, about = path if isinstance(path, Store) else Store(path), {"single": True, "names": []}
     try:
         home, known, events = Stored(store, keep, compact), store.fact("model"), store.fact("events")
@@ -262,10 +265,10 @@ def open_store(path: str | Path | Store, keep: int, model: OnlineRegressor, comp
             store.set_fact("model", describe(model))
             store.set_fact("compact", compact)
         elif known != describe(model):
-            raise ValueError(f"{store.path} holds other models than {model!r}. Open it with Fleet.load.")
+            raise ValueError(f"{store.path} contains other models than {model!r}. Open it with Fleet.load.")
         elif bool(store.fact("compact")) != compact:
             raise ValueError(
-                f"{store.path} holds models with compact={not compact}, got compact={compact}. Open it with Fleet.load."
+                f"{store.path} has models with compact={not compact}, got compact={compact}. Open it with Fleet.load."
             )
         elif events is not None:
             with _described(store):
@@ -281,19 +284,19 @@ def open_store(path: str | Path | Store, keep: int, model: OnlineRegressor, comp
     return home, about
 
 
-# Reading a store: the last commit, even while another process writes
+# Read the last commit of a store, even while another process writes
 
 
 def stored_model(path: str | Path) -> tuple[OnlineRegressor, bool]:
-    """Return the model that all keys of a store started from, and whether its states are compact."""
+    """Return the initial model of all keys in a store, and whether its states are compact."""
     with closing(Store(path, write=False)) as store:
         return _model(store), bool(store.fact("compact"))
 
 
 def stored_one(path: str | Path, key: str) -> tuple[OnlineRegressor, Any]:
-    """Return the model of one key of a store, and the note of the last commit or None.
+    """Return the model of a key in a store, and the note of the last commit or None.
 
-    A key made of digits is looked up as a text and as a number.
+    A key of digits is searched as a text and as a number.
     """
     with closing(Store(path, write=False)) as store:
         digits = key.removeprefix("-").isdecimal() and len(key) < 20
@@ -309,12 +312,12 @@ def stored_one(path: str | Path, key: str) -> tuple[OnlineRegressor, Any]:
 
 
 def stored_place(store: Store) -> tuple[OnlineRegressor, Any] | None:
-    """Return the model of a store and the note of its last commit; None if nothing was ever committed."""
+    """Return the initial model of a store and the note of its last commit, or None before the first commit."""
     return None if store.fact("model") is None else (_model(store), store.fact("note"))
 
 
 def stored_facts(path: str | Path) -> dict[str, Any]:
-    """Return the number of keys in a store, their type, and some of them."""
+    """Return the number of keys in a store, their type, and some examples."""
     with closing(Store(path, write=False)) as store:
         types = " and ".join(sorted(TYPES[kind] for kind in store.types()))
         first = [key for key, _ in zip(store, range(5), strict=False)]
@@ -331,7 +334,7 @@ def _model(store: Store) -> OnlineRegressor:
 
 @contextmanager
 def _described(store: Store) -> Iterator[None]:
-    """Turn any error from a forged store into a ModelFileError with the file name and a remedy."""
+    """Convert all errors from a damaged or forged store to a ModelFileError with the file name and a remedy."""
     try:
         with as_model_file_error():
             yield

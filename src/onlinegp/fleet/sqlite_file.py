@@ -1,9 +1,9 @@
-"""The SQLite file of a store: one table with the state of each key, and one with facts about all of them.
+"""The SQLite file of a store: a table with the state of each key, and a table with facts about all keys.
 
 All changes are part of a transaction until `commit`. If the process is killed or the disk is full, the file stays at
-the last commit. A store that has lost its transaction refuses all calls until it is opened again. Only one process can
-open the file for writing; others can read the last commit. The tables must be exactly ours, so that opening a file from
-an unknown source executes nothing.
+the last commit. After a lost transaction, all calls raise an error until the store is opened again. Only one process
+can open the file for writing; others can read the last commit. Files with other tables are not opened, so that an
+untrusted file cannot execute anything.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ TABLES = {
 }
 SCHEMA = {
     *(("table", name, name, sql) for name, sql in TABLES.items()),
-    ("index", "sqlite_autoindex_models_1", "models", None),  # created by SQLite for UNIQUE
+    ("index", "sqlite_autoindex_models_1", "models", None),  # SQLite creates this for UNIQUE
 }
-AT_ONCE = 100  # keys per query: their states fit into the cache
+AT_ONCE = 100  # keys per query, so that their states fit into the cache
 PAGE = 8192  # bytes; a state takes several pages
 PATIENCE = 10.0  # seconds to wait for another process to release the file
 BEFORE_ALL = -(1 << 63)  # the smallest row number
@@ -48,7 +48,7 @@ def is_store(path: str | Path) -> bool:
 
 
 class Store:
-    """States by key, the order of the last event of each key, and named facts about all of them.
+    """The states of all keys, the order of the last event of each key, and named facts.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Store:
         self._closed = self._made = self._began = False
         self._lost, self._process = "", os.getpid()
         if is_special(path):
-            raise OSError(f"cannot keep models in {path}: it is a device or a pipe. Use a file.")
+            raise OSError(f"cannot store models in {path}, because it is a device or a pipe. Use a file.")
         if write:
             check_writable(path)
         elif not self.path.exists():
@@ -96,7 +96,7 @@ class Store:
             )  # fmt: skip
             self._db.execute("PRAGMA trusted_schema = OFF")
             self._db.execute("PRAGMA cell_size_check = ON")  # check each page when it is read
-            self._refuse_others()  # before the file changes
+            self._refuse_others()  # check before the file changes
             if self._write:
                 self._db.execute(f"PRAGMA page_size = {PAGE}")
                 self._db.execute("PRAGMA journal_mode = WAL")
@@ -109,22 +109,22 @@ class Store:
                     self.set_fact("format", FORMAT)
             if self.fact("format") != FORMAT:
                 raise ModelFileError(
-                    f"it has format {self.fact('format')!r}, and this onlinegp reads format {FORMAT}. "
+                    f"it has format {self.fact('format')!r}, but this onlinegp reads format {FORMAT}. "
                     f"Use another store, or the version of onlinegp that made it."
                 )
             self.count = self._counted()
 
     def _refuse_others(self) -> None:
-        """Refuse a file that contains anything but our tables. An empty file is accepted for writing."""
+        """Raise an error for a file with anything but our tables. An empty file is accepted for writing."""
         assert self._db is not None
         found = self._db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
         if not found and not self._write:
-            raise ModelFileError("nothing was committed to it yet. Learn and commit with Fleet(model, store=FILE).")
+            raise ModelFileError("it has no commit yet. Learn and commit with Fleet(model, store=FILE).")
         if found and (len(found) != len(SCHEMA) or set(found) != SCHEMA):
             raise ModelFileError("it is a SQLite file, but not a store of onlinegp. Use another file.")
 
     def _counted(self) -> int:
-        """Return the number of keys. Stop if there are too many: the pages of a damaged file can form a loop."""
+        """Return the number of keys. Raise an error for impossible numbers: pages of a damaged file can form a loop."""
         most = self._one("PRAGMA page_count") * self._one("PRAGMA page_size") // 4  # a row takes at least four bytes
         count: int = self._one("SELECT count(*) FROM (SELECT 1 FROM models LIMIT ?)", most)
         if count == most:
@@ -138,7 +138,7 @@ class Store:
     # Facts about all
 
     def set_fact(self, name: str, value: Any) -> None:
-        """Store a JSON-compatible fact under a name."""
+        """Store a named JSON-compatible fact."""
         text = json.dumps(value, allow_nan=False)
         with self._told(change=True) as db:
             db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, text))
@@ -155,13 +155,13 @@ class Store:
     # States
 
     def types(self) -> set[type[Key]]:
-        """Return the types of its keys, usually one. Numbers sort before texts, so the first and last keys suffice."""
+        """Return the types of the keys. Only the first and the last key are read, because numbers sort before texts."""
         with self._told() as db:
             ends = [db.execute(f"SELECT {end}(key) FROM models").fetchone()[0] for end in ("min", "max")]
         return {type(self._checked(key)) for key in ends if key is not None}
 
     def get(self, keys: Sequence[Key]) -> dict[Key, tuple[Last, bytes]]:
-        """Return the order of the last event and the state of each key that exists."""
+        """Return {key: (order of the last event, state)} for the existing keys."""
         found: dict[Key, tuple[Last, bytes]] = {}
         for i in range(0, len(keys), AT_ONCE):
             some = keys[i : i + AT_ONCE]
@@ -179,7 +179,7 @@ class Store:
             return db.execute("SELECT 1 FROM models WHERE key = ?", (key,)).fetchone() is not None
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield the keys, a thousand per query, so that other keys can be written in the meantime."""
+        """Yield the keys, in queries of a thousand keys, so that other keys can be written in the meantime."""
         last, ask = BEFORE_ALL, "SELECT number, key FROM models WHERE number > ? ORDER BY number LIMIT 1000"
         while True:
             with self._told() as db:
@@ -200,7 +200,7 @@ class Store:
         return key
 
     def put(self, rows: Sequence[Row], new: int) -> None:
-        """Write these states. `new` is how many of their keys did not exist."""
+        """Write these states. `new` is the number of new keys among them."""
         with self._told(change=True) as db:
             db.executemany(
                 "INSERT INTO models (key, last, state) VALUES (?, ?, ?) "
@@ -232,7 +232,7 @@ class Store:
             self._owner.release()
 
     def check_open(self) -> None:
-        """Raise an error if nothing can be stored: after `close`, in a fork, or after a lost transaction."""
+        """Raise an error if nothing can be stored, because the store was closed, forked, or lost a transaction."""
         again = f"Open it again, such as by Fleet.load({str(self.path)!r})"
         if self._closed:
             raise ValueError(f"the store {self.path} is closed. {again}.")
@@ -243,9 +243,9 @@ class Store:
 
     @contextmanager
     def _told(self, *, change: bool = False) -> Iterator[sqlite3.Connection]:
-        """Turn errors of SQLite into ours. After an error, uncommitted changes are lost."""
+        """Convert errors of SQLite to our errors. After an error, uncommitted changes are lost."""
         if change and self._db is not None and not self._closed and not self._db.in_transaction:
-            self._lose("a commit was interrupted")  # nothing may change outside of a transaction
+            self._lose("a commit was interrupted")  # nothing may change outside a transaction
         self.check_open()
         try:
             yield self._db  # type: ignore[misc]
@@ -256,14 +256,14 @@ class Store:
             raise ModelFileError(f"{self.path}: {error}" if str(self.path) not in str(error) else str(error)) from None
 
     def _lose(self, why: str) -> None:
-        """Return to the last commit and refuse further calls: a change may have been applied in part."""
+        """Return to the last commit, and let further calls raise errors, because a change may be incomplete."""
         if self._began and self._db is not None and not self._lost:
             self._lost = why or "out of memory"
             with suppress(sqlite3.Error):
                 self._db.rollback()
 
     def _ours(self, error: Exception) -> Exception:
-        """Return our error for an error of SQLite, or for a text from the file that cannot be decoded."""
+        """Return our error for an error of SQLite, or for text in the file that cannot be decoded."""
         code = getattr(error, "sqlite_errorcode", None)
         kind = None if code is None else code & 0xFF
         after = " Uncommitted changes are lost. Open it again to continue from its last commit." if self._lost else ""
@@ -280,4 +280,4 @@ class Store:
         return ModelFileError(f"{self.path}: it is damaged, or not a store ({error}). {RESTORE}")
 
 
-Note = Callable[[], Any]  # called at each commit; returns a JSON-compatible value to store
+Note = Callable[[], Any]  # called at each commit; its JSON-compatible result is stored

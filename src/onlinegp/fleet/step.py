@@ -1,7 +1,7 @@
-"""Run one key at a time inside another system: a database, a queue, a cluster.
+"""Run the model of one key inside another system: a database, a queue, a cluster.
 
-`step` takes the state of a key as bytes and returns the new state as bytes. The other system stores only these: 23.7 KB
-for 50 centers of 4 inputs (two triangles, the centers and their weights in float64), or 7.6 KB in compact form.
+`step` takes the state of a key as bytes and returns the new state as bytes. The other system stores only these bytes:
+23.7 KB for 50 centers of 4 inputs (two triangles, the centers and their weights in float64), or 7.6 KB in compact form.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ def step(
 ) -> tuple[bytes, Trace]:
     """Predict each row of one key, then learn it. Return the new state and the predictions.
 
-    One call with all rows and several calls with some rows each give the same predictions and states, bit for bit, on
-    any machine of the same kind. Columns are used in the given order.
+    A call with all rows, and several calls with a part of the rows each, give the same predictions and states to the
+    last bit, on machines of the same kind. Columns are used in the given order.
 
     Parameters
     ----------
     model : estimator
-        The model that every key starts from. It must be the same in every call. What it has learned is ignored.
+        The initial model of each key, which must be the same in all calls. What this object has learned is ignored.
     state : bytes or None
         The result of the previous call for this key; None for the first call.
     X, y : array-like of shape (n, d), and (n,) or (n, outputs)
         The rows of the key, in order.
     compact : bool
-        Whether the new state leaves out what can be computed from its centers, and stores the covariance as a factor in
-        float32: 7.6 KB instead of 23.7 for 50 centers of 4 inputs. Predictions then depend on how the rows are split
-        into calls, by about 1e-7 of a standard deviation; the same calls give the same bits.
+        Whether to omit what can be computed from the centers, and to store the covariance as a factor in float32: 7.6
+        KB instead of 23.7 KB for 50 centers of 4 inputs. Predictions then depend on how rows are divided into calls, by
+        about 1e-7 standard deviations; the same calls give the same bits.
 
     Returns
     -------
@@ -99,9 +99,9 @@ def from_bytes(
     Parameters
     ----------
     model : estimator
-        The model that `step` was called with.
+        The model in the calls of `step`.
     state : bytes
-        The state that `step` returned.
+        A state from `step`.
     names : tuple of str
         The names of the columns, if known.
     """
@@ -116,7 +116,7 @@ def from_bytes(
 
 
 def checked_state(state: bytes | bytearray | memoryview) -> bytes:
-    """Return a state as bytes. Databases return bytes as one of several types."""
+    """Return a state as bytes. Databases use several types for bytes."""
     if not isinstance(state, bytes | bytearray | memoryview):
-        raise TypeError(f"state must be bytes that step returned, or None, got a {type(state).__name__}.")
+        raise TypeError(f"state must be bytes from step, or None, got a {type(state).__name__}.")
     return bytes(state)

@@ -48,7 +48,7 @@ __all__ = [
 
 
 def kernel_or_default(kernel: Any) -> Kernel:
-    """Return the given kernel, or ``RBF()`` for None; raise a TypeError for anything else."""
+    """Return the kernel, or ``RBF()`` for None. Raise a TypeError for anything else."""
     if kernel is None:
         return RBF()
     if not isinstance(kernel, Kernel):

@@ -1,4 +1,4 @@
-"""Combine kernels: sums, products and scaling, and the constant kernel that a number becomes."""
+"""Combinations of kernels (sums, products, scaling), and the constant kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Constant(Kernel):
 
     def __post_init__(self) -> None:
         positive(
-            "It is the variance of an unknown constant. Leave the term out if there is no constant.",
+            "It is the variance of an unknown constant. Without a constant, leave the term out.",
             variance=self.variance,
         )
 
@@ -78,7 +78,7 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Pair(Kernel):
-    """Base class of the kernels that combine two others."""
+    """Base class of the kernels that combine two kernels."""
 
     left: Kernel
     right: Kernel

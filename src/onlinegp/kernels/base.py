@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.checks import Array, positive
 
-Scales = float | Sequence[float] | NDArray[np.float64]  # one for all dimensions, or one each
+Scales = float | Sequence[float] | NDArray[np.float64]  # one number for all dimensions, or one per dimension
 
 Pullback = Callable[[Array], Array]  # W -> sum_ij W_ij dK_ij/dtheta, (n, n) -> (p,)
 
@@ -40,10 +40,10 @@ FIXED: Mapping[str, Any] = {"fixed": True}  # metadata of a field that is not a 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """The base class of all kernels. `X` is (n, d) and `Z` is (m, d), float64; kernels do not validate them.
+    """Base class of all kernels. X: (n, d). Z: (m, d). Both are float64, and kernels do not check them.
 
-    Hyperparameters are positive, and `theta` holds their logarithms in the order of declaration
-    (in a sum or product: left, then right). A hyperparameter of zero has the logarithm -inf and stays zero.
+    Hyperparameters are positive. `theta` contains their logarithms in the order of declaration (in a sum or product:
+    left, then right). A hyperparameter of zero has the logarithm -inf and stays zero.
     """
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
@@ -61,7 +61,7 @@ class Kernel:
     # Derivatives with respect to theta
 
     def derivatives(self, X: Array) -> Iterator[Array]:
-        """Yield dK/dtheta_i, (n, n), one hyperparameter after the other."""
+        """Yield dK/dtheta_i, (n, n), for each hyperparameter."""
         h = 1e-5
         for e in np.eye(self.theta.size):
             yield (self.with_theta(self.theta + h * e)(X) - self.with_theta(self.theta - h * e)(X)) / (2 * h)
@@ -96,7 +96,7 @@ class Kernel:
         if theta.shape != self.theta.shape:
             raise ValueError(
                 f"theta must have shape {self.theta.shape}, got {theta.shape}. "
-                f"It holds the logarithms of: {', '.join(self.names) or 'nothing'}."
+                f"It contains the logarithms of: {', '.join(self.names) or 'nothing'}."
             )
         changes: dict[str, Any] = {}
         for name, old in self._tuned().items():
@@ -169,7 +169,7 @@ def _is_number(value: object) -> bool:
 
 
 def each_positive(kernel: Kernel, name: str, remedy: str) -> None:
-    """Check that a field is a positive number or a sequence of them. The kernel keeps its own copy of a sequence."""
+    """Check that a field is a positive number or a sequence of positive numbers. Sequences are copied."""
     value = getattr(kernel, name)
     if not (isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim)):
         positive(remedy, **{name: value})

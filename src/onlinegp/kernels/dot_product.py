@@ -15,8 +15,8 @@ from onlinegp.kernels.base import FIXED, Kernel, Pullback, Scales, each_positive
 class Linear(Kernel):
     """k(x, z) = sum_d variance_d x_d z_d.
 
-    The prior of linear functions w.x. `variance` is the prior variance of the weights: one value for all
-    of them, or one per weight. Add a constant (`Linear() + 1.0`) for functions that do not pass through the origin.
+    The prior of linear functions w.x. `variance` is the prior variance of the weights: one value for all weights, or
+    one per weight. Add a constant (`Linear() + 1.0`) for functions that do not pass through the origin.
     """
 
     variance: Scales = 1.0
@@ -58,7 +58,7 @@ class Linear(Kernel):
 class Polynomial(Kernel):
     """k(x, z) = (scale x.z + offset)^degree.
 
-    `degree` is a whole number and is not tuned. `offset=0` gives the homogeneous polynomial.
+    `degree` is an integer and is not tuned. `offset=0` gives the homogeneous polynomial.
     """
 
     degree: int = field(default=2, metadata=FIXED)

@@ -14,7 +14,7 @@ MOST_POINTS = 200
 
 @dataclass(frozen=True)
 class KernelInUse:
-    """A kernel inside a model: its weight there, its number of inputs, and whether they are standardized."""
+    """A kernel inside a model: its weight in the model, its number of inputs, and whether inputs are standardized."""
 
     weight: float
     kernel: Kernel
@@ -22,7 +22,7 @@ class KernelInUse:
     standardized: bool = False
 
     def importance(self, points: Array | None) -> Array | None:
-        """Return the importance of each input, (d,); without points, None unless the inputs are standardized."""
+        """Return the importance of each input, (d,). Without points, None unless the inputs are standardized."""
         if self.standardized:
             points = np.random.default_rng(0).standard_normal((64, self.inputs))
             return importance(self.kernel, points, np.ones(self.inputs))
@@ -33,13 +33,13 @@ def mean_importance(used: list[KernelInUse], points: Array | None, owner: str) -
     """Return the mean importance of each input, (d,), over the kernels of a model. `points` are its centers, if any."""
     found = [one.importance(points) for one in used]
     if not used or any(one is None for one in found):
-        why = "it does not keep the spread of its inputs" if used else "it has no kernel, or has not found it yet"
+        why = "it does not store the spread of its inputs" if used else "it has no kernel yet"
         raise AttributeError(f"{owner} has no importance_: {why}. Use Auto(), Tuned(model) or Scaled(model).")
     return np.average(np.array(found), axis=0, weights=[one.weight for one in used])
 
 
 def importance(kernel: Kernel, X: Array, steps: Array) -> Array:
-    """Return the importance of each input, (d,): how much f decorrelates when this input alone moves by its step.
+    """Return the importance of each input, (d,): how much f decorrelates if only this input moves by its step.
 
         c_j = mean over the points x of 1 - k(x, z) / sqrt(k(x, x) k(z, z)),    z = x + step_j e_j
 

@@ -16,8 +16,8 @@ from onlinegp.kernels.stationary import squared_distances
 class Periodic(Kernel):
     """k(x, z) = exp(-2 sum_d sin^2(pi (x_d - z_d) / period_d) / length_scale_d^2).
 
-    It is the RBF kernel of the points (cos, sin)(2 pi x_d / period_d) on unit circles, where the
-    squared distance is 4 sin^2(pi (x_d - z_d) / period_d). The length scale is a distance on these circles.
+    This is the RBF kernel of points (cos, sin)(2 pi x_d / period_d) on unit circles. Their squared distance is 4
+    sin^2(pi (x_d - z_d) / period_d), and the length scale is a distance on these circles.
     """
 
     length_scale: Scales = 1.0

@@ -1,4 +1,4 @@
-"""Convert kernels between scikit-learn and this library. scikit-learn is imported when a function is called."""
+"""Convert kernels between scikit-learn and this library. Calling a function imports scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def from_sklearn(kernel: Any, *, features: int | None = None) -> Kernel:
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        A WhiteKernel is refused: it adds the noise of y, which is a parameter of the estimators in this library.
+        A WhiteKernel raises an error, because in this library the noise of y is a parameter of the models.
     features : int, optional
-        The number of inputs. ExpSineSquared uses the Euclidean distance, so it equals `Periodic` for one input
-        only. It is refused unless `features` is 1.
+        The number of inputs. ExpSineSquared uses the Euclidean distance, so it equals `Periodic` only for one input. It
+        raises an error unless `features` is 1.
     """
     from sklearn.gaussian_process import kernels as sk
 
@@ -62,10 +62,10 @@ def from_sklearn(kernel: Any, *, features: int | None = None) -> Kernel:
                 return convert(kernel.k1) + convert(kernel.k2)
             case sk.WhiteKernel():
                 raise ValueError(
-                    f"{kernel!r} is the noise of y, not a kernel. Leave it out, and give the estimator "
-                    f"noise={kernel.noise_level:g}."
+                    f"{kernel!r} is the noise of y, not a kernel. Leave it out, and pass "
+                    f"noise={kernel.noise_level:g} to the model."
                 )
-        raise ValueError(f"{kernel!r} has no counterpart here. Write your own kernel: a class with k(X, Z).")
+        raise ValueError(f"{kernel!r} has no equivalent here. Write your own kernel: a class with k(X, Z).")
 
     return convert(kernel)
 
@@ -76,9 +76,10 @@ def to_sklearn(kernel: Kernel, *, features: int | None = None) -> Any:
     Parameters
     ----------
     kernel : Kernel
-        RationalQuadratic, Periodic and Linear with one value per input have no counterpart and are refused.
+        RationalQuadratic, Periodic and Linear with one value per input raise an error, because scikit-learn has no
+        equivalent.
     features : int, optional
-        The number of inputs. Periodic has a counterpart only if it is 1.
+        The number of inputs. Periodic has an equivalent only if it is 1.
     """
     from sklearn.gaussian_process import kernels as sk
 
@@ -108,7 +109,7 @@ def to_sklearn(kernel: Kernel, *, features: int | None = None) -> Any:
                 return convert(kernel.left) + convert(kernel.right)
             case Product():
                 return convert(kernel.left) * convert(kernel.right)
-        raise ValueError(f"{kernel!r} has no counterpart in scikit-learn. Only built-in kernels can be converted.")
+        raise ValueError(f"{kernel!r} has no equivalent in scikit-learn. Only built-in kernels can be converted.")
 
     return convert(kernel)
 
@@ -127,7 +128,7 @@ def _single(kernel: Kernel, name: str) -> float:
 def _one_input(features: int | None) -> None:
     if features != 1:
         raise ValueError(
-            f"a periodic kernel is the same here and in scikit-learn for one input only, got features={features}. "
+            f"a periodic kernel equals that of scikit-learn only for one input, got features={features}. "
             f"Pass features=1 if your data has one input."
         )
 

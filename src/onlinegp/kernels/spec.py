@@ -1,4 +1,4 @@
-"""Kernels as plain data for files: names and numbers, never code, so that opening a file is safe."""
+"""Convert kernels to plain data for files and back, without code, so that files are safe to open."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ BUILT_IN: dict[str, type[Kernel]] = {
 
 
 OVER_TIME: dict[str, type[Kernel]] = {kernel.__name__: kernel for kernel in (RandomWalk, LocalTrend, Season)}
-KNOWN = BUILT_IN | OVER_TIME  # what files may name
+KNOWN = BUILT_IN | OVER_TIME  # kernels in files
 
 
 def to_spec(kernel: Kernel) -> list[dict[str, Any]]:
     """Return a built-in kernel as a JSON-compatible list, with each part after its operands. Floats stay exact.
 
-    The result is a list, not a tree, so that no kernel is too deep to be written or read.
+    The result is a list, not a tree, so that deeply nested kernels can be written and read.
 
     >>> to_spec(2.0 * RBF([0.5, 1.0]))
     [{'kernel': 'RBF', 'length_scale': [0.5, 1.0]}, {'kernel': 'Scaled', 'variance': 2.0}]
@@ -51,20 +51,20 @@ def to_spec(kernel: Kernel) -> list[dict[str, Any]]:
 
 
 def from_spec(spec: Any) -> Kernel:
-    """Return the kernel that `to_spec` described. Raise a ValueError for anything else."""
+    """Return the kernel from the result of `to_spec`. Raise a ValueError for anything else."""
     waiting: list[Kernel] = []  # kernels that a later part takes as operands
     for part in spec if isinstance(spec, list) else [spec]:
         waiting.append(_kernel(part, waiting))
     if len(waiting) != 1:
         raise ValueError(
             f"the parts of a kernel must combine into one kernel, got {len(waiting)}. "
-            f"Sum and Product combine the two kernels before them, Scaled scales the one before it."
+            f"Sum and Product combine the two kernels before them, Scaled scales the kernel before it."
         )
     return waiting[0]
 
 
 def postfix(kernel: Kernel) -> list[Kernel]:
-    """Return all kernels within a kernel, each after its operands. The kernel itself is last."""
+    """Return all kernels inside a kernel, each after its operands. The kernel itself is last."""
     found, waiting = [], [kernel]
     while waiting:
         found.append(waiting.pop())
@@ -74,7 +74,7 @@ def postfix(kernel: Kernel) -> list[Kernel]:
 
 
 def columns(kernel: Kernel) -> int:
-    """Return the number of columns that a kernel has parameters for, or 1 if it works for any number of columns."""
+    """Return the number of columns for which a kernel has parameters, or 1 if it accepts any number of columns."""
     values = (getattr(part, field.name) for part in postfix(kernel) for field in dataclasses.fields(part))
     return next((np.size(value) for value in values if isinstance(value, list | tuple | np.ndarray)), 1)
 
@@ -84,8 +84,8 @@ def _object(kernel: Kernel) -> dict[str, Any]:
     name = type(kernel).__name__
     if KNOWN.get(name) is not type(kernel):
         raise TypeError(
-            f"kernel must be built in to be written to a file, got {name}. Files hold no code: "
-            f"build a kernel from {', '.join(KNOWN)}, or keep this model in memory."
+            f"kernel must be built in to be saved, got {name}, because files contain no code. Use a kernel of "
+            f"{', '.join(KNOWN)}, or do not save this model."
         )
     _, numbers = _fields(type(kernel))
     return {"kernel": name} | {field.name: np.asarray(getattr(kernel, field.name)).tolist() for field in numbers}
@@ -96,7 +96,7 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
     if not isinstance(part, Mapping) or not isinstance(part.get("kernel"), str):
         raise ValueError(
             f"a kernel must be an object with a name, got {reprlib.repr(part)}. "
-            f'The simplest one is {{"kernel": "RBF"}}.'
+            f'The simplest kernel is {{"kernel": "RBF"}}.'
         )
     name = part["kernel"]
     if name not in KNOWN:
@@ -118,6 +118,6 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
 
 
 def _fields(kind: type[Kernel]) -> tuple[list[Any], list[Any]]:
-    """Return the fields of a kernel that hold kernels, and the fields that hold numbers."""
+    """Return the fields of a kernel that are kernels, and the fields that are numbers."""
     fields = dataclasses.fields(kind)
     return [f for f in fields if f.type == "Kernel"], [f for f in fields if f.type != "Kernel"]

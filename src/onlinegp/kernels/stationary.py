@@ -10,14 +10,14 @@ import numpy as np
 from onlinegp.checks import Array, positive
 from onlinegp.kernels.base import Kernel, Pullback, Scales, each_positive, per_dimension
 
-FARTHEST = 1e300  # the largest squared distance: infinity times exp(-infinity) would be NaN
+FARTHEST = 1e300  # limit of squared distances, because infinity times exp(-infinity) is NaN
 
 
 def squared_distances(X: Array, Z: Array, scales: Array) -> Array:
     """Return sum_d (x_d - z_d)^2 / scales_d^2, (n, m). It sums squares, so the result is never negative."""
-    if X is Z and len(X) == 1:  # what a model evaluates to check the width of its kernel
+    if X is Z and len(X) == 1:  # fast path for models that check the width of their kernel
         return np.zeros((1, 1))
-    from scipy.spatial.distance import cdist  # takes a quarter of a second
+    from scipy.spatial.distance import cdist  # this import takes a quarter of a second
 
     if scales.ndim:
         r2 = cdist(X, Z, "sqeuclidean", w=scales**-2.0)
@@ -29,10 +29,11 @@ def squared_distances(X: Array, Z: Array, scales: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Stationary(Kernel):
-    """k(x, z) = of(r2). A subclass defines `of` and its derivative `slope`.
+    """Base class of stationary kernels, k(x, z) = of(r2). A subclass defines `of` and its derivative `slope`.
 
     This differs from KAFBOX: r2 is the sum of squared differences. KAFBOX's |x|^2 + |z|^2 - 2 x.z loses all digits for
-    inputs that are far from zero and close to each other. It may even be negative, so that k(x, z) exceeds k(x, x).
+    inputs that are far from zero and close to each other, and can even become negative, so that k(x, z) exceeds k(x,
+    x).
     """
 
     length_scale: Scales = 1.0
@@ -45,7 +46,7 @@ class Stationary(Kernel):
         raise TypeError(f"{type(self).__name__} must define of(r2).")
 
     def slope(self, r2: Array) -> Array:
-        """Return d of / d r2, or any finite value where that is infinite (r2 = 0)."""
+        """Return d of / d r2. If the derivative is infinite (r2 = 0), return any finite value."""
         raise TypeError(f"{type(self).__name__} must define slope(r2).")
 
     def with_slope(self, r2: Array) -> tuple[Array, Array]:
@@ -87,7 +88,7 @@ class Stationary(Kernel):
                 scale = np.array([-2.0 * np.vdot(M, r2)])
             else:
                 # sum_ij M_ij (u_i - u_j)^2 = 2 (sum_i (M 1)_i u_i^2 - u' M u), all dimensions at once
-                M[r2 == 0.0] = 0.0  # these terms are zero (u_i = u_j); including them would only lose digits
+                M[r2 == 0.0] = 0.0  # these terms are zero (u_i = u_j); adding them would only lose digits
                 U = (X - X.mean(axis=0)) / self.length_scale
                 scale = -4.0 * (M.sum(axis=1) @ U**2 - np.einsum("id,id->d", U, M @ U))
             return np.append(scale, [np.vdot(W, D) for D in self.others(r2)])
@@ -162,7 +163,7 @@ class Matern52(Stationary):
         s = np.sqrt(5.0 * r2)
         e = np.exp(-s)
         first = (1.0 + s) * e
-        s *= s  # in place: a matrix of a thousand rows does not fit the cache
+        s *= s  # in place, because a matrix of a thousand rows does not fit into the cache
         s /= 3.0
         s *= e
         s += first

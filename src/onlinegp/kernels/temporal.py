@@ -1,4 +1,4 @@
-"""Kernels over time that are not stationary: levels and slopes that wander, seasons that change. Time starts at 0."""
+"""Kernels over time that are not stationary: drifting levels, slopes and seasons. Time starts at 0."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from onlinegp.checks import Array, count, non_negative, positive
 from onlinegp.kernels.base import FIXED, Kernel
 
-SMALL = 1e-2  # below it, series replace differences that would lose digits
+SMALL = 1e-2  # below, Taylor series replace differences that would lose digits
 
 
 @dataclass(frozen=True, eq=False)
 class RandomWalk(Kernel):
-    """k(s, t) = variance + drift min(s, t): a level that starts anywhere and drifts."""
+    """k(s, t) = variance + drift min(s, t): a drifting level with an unknown start."""
 
     variance: float = 1.0
     drift: float = 0.1
 
     def __post_init__(self) -> None:
         positive("It is the variance of the level at time 0.", variance=self.variance)
-        non_negative("It is the variance that a unit of time adds; 0 for a constant level.", drift=self.drift)
+        non_negative("It is the increase of the variance per unit of time; 0 for a constant level.", drift=self.drift)
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return self.variance + self.drift * np.minimum(X, (X if Z is None else Z).T)
@@ -32,7 +32,7 @@ class RandomWalk(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class LocalTrend(Kernel):
-    """A level that drifts, with a slope that drifts and is damped::
+    """A drifting level with a drifting, damped slope::
 
         l' = b + white noise of variance drift,   b' = -damping b + white noise of variance slope_drift
 

@@ -1,9 +1,9 @@
-"""Reproductions of papers, one folder per paper, with code and expected numbers. `onlinegp reproduce` runs them.
+"""Reproductions of papers, one folder per paper. `onlinegp reproduce` runs them.
 
-A folder has the citation key of its paper as its name. It has a `CITATION` and lists its `EXPERIMENTS`. Each experiment
-is a module with `TITLE`, `Settings`, `plan` (the jobs, which may run in any order and process) and `gather` (their
-results as one JSON-compatible dictionary). From this dictionary alone, `claims` compares the paper's statements with
-the results, and `tables` and `draw` make the tables and the figure.
+The name of a folder is the citation key of its paper. It contains a `CITATION` and the list of `EXPERIMENTS`. Each
+experiment is a module with `TITLE`, `Settings`, `plan` (the jobs, which may run in any order and process) and `gather`
+(their results as a JSON-compatible dictionary). From this dictionary, `claims` compares the statements of the paper
+with the results, and `tables` and `draw` create the tables and the figure.
 
     common, curves    jobs, claims, numbers for JSON; learning curves over repeats
     channels          a channel that changes, with test sets, and a channel to equalize
@@ -11,7 +11,7 @@ the results, and `tables` and `draw` make the tables and the figure.
     reproduction      runs experiments by name and writes their results
 """
 
-FIRST = "vanvaerenbergh2016relationship"  # the paper that this library grew from
+FIRST = "vanvaerenbergh2016relationship"  # the main paper of this library
 PAPERS = (
     FIRST,
     "vanvaerenbergh2012kernel",

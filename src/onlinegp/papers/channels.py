@@ -1,4 +1,4 @@
-"""Nonlinear channels: one that changes abruptly, with held-out samples before and after, and one to equalize."""
+"""Two nonlinear channels: a channel that changes abruptly, with held-out samples, and a channel to equalize."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def switching(
 ) -> tuple[Array, Array, Tests]:
     """Return X and y of tanh(h . x) plus noise. h is the first row of H before the switch and the second after it.
 
-    The noise is `snr` dB below the output. The inputs after the first `rows` make the noise-free test sets.
+    The noise is `snr` dB below the output. The inputs after the first `rows` are for noise-free test sets.
     """
     X = windows(inputs, H.shape[1])
     outputs = np.tanh(X @ H.T)  # one column per channel

@@ -15,7 +15,7 @@ from onlinegp.metrics import to_db
 from onlinegp.processes import worker_pool
 from onlinegp.progress import shown
 
-Job = Callable[[], Any]  # a functools.partial of a module's function, so that it can be pickled
+Job = Callable[[], Any]  # a functools.partial of a function of a module, which can be pickled
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 DIVERGED = 1e3  # a filter with a larger normalized squared error counts as diverged
 
@@ -26,7 +26,7 @@ class Claim:
 
     Attributes
     ----------
-    by : "paper", or "here" for a statement that this study adds
+    by : "paper", or "here" for an additional statement of this study
     says : the statement
     measured : the measured numbers
     holds : whether the numbers support the statement
@@ -44,7 +44,7 @@ def per_repeat(run: Callable[[Any, int], Any]) -> Callable[[Any], list[Job]]:
 
 
 def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -> list[Any]:
-    """Run the jobs in this process, or in several with one thread each. Return their results in order."""
+    """Run the jobs in this process, or in several processes with one thread each. Return their results in order."""
     workers, show = min(workers, len(jobs)), None if progress else False
     if workers < 2:
         return [job() for job in shown(jobs, len(jobs), "jobs", show=show)]

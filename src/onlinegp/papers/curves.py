@@ -20,7 +20,7 @@ COLORS = (style.BLACK, style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, s
 
 
 def windowed(errors: Array, every: int) -> list[float]:
-    """Return the means of blocks of `every` errors. The number of errors must be divisible by `every`."""
+    """Return the means of consecutive blocks of `every` errors. The number of errors must be divisible by `every`."""
     return errors.reshape(-1, every).mean(axis=1).tolist()
 
 
@@ -81,7 +81,7 @@ def better(one: Array, other: Array, points: slice) -> list[float]:
 def gathered(
     s: Any, note: str, models: Mapping[str, Any], parts: Sequence[Part], last: int
 ) -> tuple[dict[str, Any], dict[str, Array], slice]:
-    """Return the results that all learning curves have, the curves of all repeats, and the points of the last samples.
+    """Return common results of learning curves, the curves of all repeats, and the points of the last samples.
 
     The results are the settings, a note, the curves, and the level of each algorithm over its last samples.
     """
@@ -97,7 +97,7 @@ def gathered(
 
 
 def draw(results: dict[str, Any], title: str, *, ylabel: str = "MSE [dB]", switch: int | None = None) -> Any:
-    """Draw every mean curve with its band, and return the figure."""
+    """Draw all mean curves with their bands, and return the figure."""
     figure, ax = style.figure(3.2)
     for (name, curve), color in zip(results["curves"].items(), COLORS, strict=False):
         ax.fill_between(results["samples"], curve["low"], curve["high"], color=color, alpha=0.15, lw=0)

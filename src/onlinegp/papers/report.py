@@ -1,4 +1,4 @@
-"""A self-contained HTML page that shows each figure with the paper's statements, and whether they hold."""
+"""Write a self-contained HTML page with figures, the statements of the papers, and whether they hold."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def experiments() -> dict[str, str]:
 
 
 def named(what: str | None) -> tuple[str, ...]:
-    """Return the experiments that a name selects: one, all of a paper, or "all". None selects the first paper."""
+    """Return the names of experiments for a name: an experiment, a paper, or "all". None means the first paper."""
     every = [name for paper in PAPERS for name in _names(paper)]
     if what == "all":
         return tuple(every)
@@ -46,7 +46,7 @@ def citation(name: str) -> str:
 def reproduce(
     names: Sequence[str], *, kin40k: Path | None = None, repeats: int | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Run the named experiments on all processors, and return their numbers as they are written to the file."""
+    """Run the named experiments on all processors, and return the numbers for the file."""
     arm = Arm.load(kin40k, seed=seed) if any(name in ON_THE_ARM for name in names) else None
     chosen: dict[str, Any] = {"seed": seed} | ({} if repeats is None else {"repeats": repeats})
     settings = {name: _settings(name, chosen) for name in names}
@@ -65,9 +65,9 @@ def reproduce(
 
 
 def write(results: dict[str, Any], folder: Path) -> list[Path]:
-    """Write the figures, their numbers (JSON) and the page about them (HTML), and return the paths.
+    """Write the figures, the numbers (JSON) and the page (HTML), and return the paths.
 
-    The files have the names of the experiments, so a folder can hold several of them.
+    The files have the names of the experiments, so that a folder can contain several experiments.
     """
     files, sections = [], []
     for name, result in results["experiments"].items():
@@ -89,7 +89,7 @@ def stem(name: str) -> str:
 
 
 def label(names: Sequence[str]) -> str:
-    """Return the name of the JSON and HTML files: the experiment if there is one, else the paper, else "all"."""
+    """Return the name of the JSON and HTML files: a single experiment, a single paper, or "all"."""
     papers = {name.partition("/")[0] if "/" in name else FIRST for name in names}
     return stem(names[0]) if len(names) == 1 else papers.pop() if len(papers) == 1 else "all"
 
@@ -107,6 +107,6 @@ def _module(name: str) -> ModuleType:
 
 
 def _settings(name: str, chosen: dict[str, Any]) -> Any:
-    """Return the settings of an experiment, with those options of the command line that it has."""
+    """Return the settings of an experiment, changed by the options that it has."""
     settings = _module(name).Settings
     return settings(**{key: value for key, value in chosen.items() if key in settings.__dataclass_fields__})

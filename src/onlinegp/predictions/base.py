@@ -14,7 +14,7 @@ from onlinegp.checks import Array, probability
 from onlinegp.sparkline import sparkline
 
 SMALLEST = 1e-300  # smallest probability for a normal quantile
-MOST_STEPS = 200  # iterations: more than bisection needs between two doubles of similar magnitude
+MOST_STEPS = 200  # iterations, more than bisection needs between two doubles of similar magnitude
 SMALL = 1e-3  # below this, probabilities have a small relative error; above, a small absolute error
 EPS = float(np.finfo(np.float64).eps)
 WIDE = "Use 0.95 for 95% intervals, and 0.99 or 0.999 for wide ones."
@@ -51,15 +51,15 @@ class Predictions(ABC):
         """Return the probability of a value above y, to full precision (1 - cdf would round to 0 below 1e-16)."""
 
     def pit(self, y: ArrayLike) -> Array:
-        """Return the p whose quantile is y. |2 p - 1| is the level of the central interval that ends at y."""
+        """Return p for which y is the quantile. |2 p - 1| is the level of the central interval with an end at y."""
         return self.cdf(y)
 
     def tail(self, y: ArrayLike) -> Array:
-        """Return the two-sided tail probability of y: the probability of a value at least as far out on either side."""
+        """Return the two-sided tail probability of y: the probability of a value that is at least as extreme."""
         return 2.0 * np.minimum(self.cdf(y), self.survival(y))
 
     def z(self, y: ArrayLike) -> Array:
-        """Return how far out y is, in standard deviations of a normal. It is N(0, 1) if the predictions are right.
+        """Return how extreme y is, in standard deviations of a normal. It is N(0, 1) if the predictions are right.
 
         For a normal prediction this is (y - mean) / std. For any other distribution it is the value with the same cdf
         under N(0, 1), limited to +-37.
@@ -74,7 +74,7 @@ class Predictions(ABC):
         """Return the distributions of center + scale y, for positive scales."""
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Return the ends of the central interval that holds y with probability `level`."""
+        """Return the ends of the central interval that contains y with probability `level`."""
         level = probability(WIDE, level=level)
         return self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
 
@@ -96,7 +96,7 @@ class Predictions(ABC):
         return len(self.mean)
 
     def summary_line(self) -> str:
-        """Return the number of rows, and the ranges of means and standard deviations, in a line."""
+        """Return a line with the number of rows, and the ranges of means and standard deviations."""
         rows = f"{len(self)} {'row' if len(self) == 1 else 'rows'}"
         outputs = "" if self.mean.ndim == 1 else f" of {self.shape[1]} outputs"
         ranges = [f", {name} {_range(values)}" for name, values in (("mean", self.mean), ("std", self.std))]
@@ -109,7 +109,7 @@ class Predictions(ABC):
         return self.to_html()
 
     def to_html(self) -> str:
-        """Return the line and a small picture of means and 95% intervals of the first output, for a notebook."""
+        """Return HTML for a notebook: the summary, and a small picture of the first output."""
         picture = ""
         if len(self) > 1:
             one = self if self.mean.ndim == 1 else self.output(0)
@@ -123,7 +123,7 @@ class Predictions(ABC):
         return plots.predictions(self, y, level=level, ax=ax)
 
     def rows(self, which: Any) -> Self:
-        """Return the predictions of the rows that a slice, a mask or indices select."""
+        """Return the predictions of some rows, selected by a slice, a mask or indices."""
         return self.map_arrays(lambda array: array[which])
 
     def output(self, i: int) -> Self:
@@ -148,7 +148,7 @@ class Predictions(ABC):
         return replace(first, **values)  # type: ignore[type-var]
 
     def including(self, other: Predictions) -> Predictions:
-        """Return other predictions as ones that can be joined with these, if this kind includes them."""
+        """Convert other predictions to this kind if possible, so that both can be joined."""
         return other
 
     def kind(self) -> Any:
@@ -163,10 +163,10 @@ class Predictions(ABC):
 def quantile_between(predictions: Predictions, p: float, y: Array, low: Array, high: Array) -> Array:
     """Solve cdf(value) = p, each between low and high, by Newton's method from y.
 
-    A step is replaced by bisection if it leaves the bracket, or if the step before it did not halve the error.
+    Bisection replaces a step that leaves the bracket, or that follows a step that did not halve the error.
     """
     y = np.clip(y, low, high)
-    active = low < high  # NaN is not
+    active = low < high  # false for NaN
     part, x, low, high = predictions.rows(active), y[active], low[active], high[active]
     before = np.full(x.shape, np.inf)
     for _ in range(MOST_STEPS):
@@ -197,7 +197,7 @@ def _range(values: Array) -> str:
 
 
 def _changed(value: Any, change: Callable[[Array], Array]) -> Any:
-    """Return a field with its arrays changed. A number applies to all rows and stays."""
+    """Apply `change` to the arrays of a field. Numbers apply to all rows and stay."""
     if isinstance(value, Predictions):
         return value.map_arrays(change)
     if isinstance(value, tuple):
@@ -206,7 +206,7 @@ def _changed(value: Any, change: Callable[[Array], Array]) -> Any:
 
 
 def _joined(values: list[Any], parts: Sequence[Predictions]) -> Any:
-    """Concatenate a field of predictions of one kind. A number stays a number if it is the same in all parts."""
+    """Concatenate a field of predictions of one kind. A number stays a number if it is equal in all parts."""
     if isinstance(values[0], Predictions):
         return Predictions.joined(values)
     if isinstance(values[0], tuple):

@@ -34,9 +34,9 @@ class Components(Predictions):
     A component is a normal or a Student's t distribution with a mean and a scale. A component with weight zero is
     ignored. If its scale is zero, all its probability is at its mean.
 
-    The stretch widens intervals but leaves the density unchanged: quantiles are mean + stretch (q - mean), where q is
-    the quantile of the mixture. `interval`, `pit`, `tail` and `z` use the stretched quantiles. mean, std, log_density,
-    cdf and survival are those of the mixture itself.
+    The stretch widens intervals but does not change the density: quantiles are mean + stretch (q - mean), where q is
+    the quantile of the mixture. `interval`, `pit`, `tail` and `z` use the stretched quantiles; mean, std, log_density,
+    cdf and survival do not.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Components(Predictions):
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        """Mean and standard deviation. The compiled code gives the same bits as compiled models do for one row."""
+        """Mean and standard deviation. The compiled code gives the same bits as compiled models."""
         if len(self.degrees) == 1:
             return self.means[..., 0], self.scales[..., 0] * constants(self.degrees).std[0]
         if (twin := native()) is None:
@@ -83,7 +83,7 @@ class Components(Predictions):
         return contiguous(self.weights), contiguous(self.means), contiguous(self.scales), self.degrees
 
     def _mean(self) -> Array:
-        # keep the mean between the components' means, so that rounding does not change a mean that they share
+        # clip to the range of the means of the components, so that rounding does not change a common mean
         counted = self.means if self._all_count else np.where(self.weights == 0.0, np.nan, self.means)
         mean = np.maximum(self._sum(self.means), np.fmin.reduce(counted, axis=-1))
         return np.minimum(mean, np.fmax.reduce(counted, axis=-1))
@@ -154,7 +154,7 @@ class Components(Predictions):
         return np.where(alone.any(axis=-1), own, z)
 
     def quantile(self, p: float) -> Array:
-        """Return the value that y exceeds with probability 1 - p, by iteration between the components' quantiles."""
+        """Return the value that y exceeds with probability 1 - p, by iteration between quantiles of components."""
         return self.stretched(self._unstretched_quantile(probability(p=p)))
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
@@ -186,7 +186,7 @@ class Components(Predictions):
         """Return mean + (y - mean) / stretch, the inverse of `stretched`."""
         if self.plain:
             return y
-        # Where nothing is stretched, y itself, so that the bits of a row do not depend on those beside it
+        # Without a stretch, return y itself, so that the bits of a row do not depend on other rows
         return np.where(self.stretch == 1.0, y, self.mean + (y - self.mean) / self.stretch)
 
     def affine(self, center: Array | float, scale: Array | float) -> Components:
@@ -200,7 +200,7 @@ class Components(Predictions):
     def map_arrays(self, change: Callable[[Array], Array]) -> Components:
         stretch = change(self.stretch) if isinstance(self.stretch, np.ndarray) else self.stretch
         changed = Components(change(self.weights), change(self.means), change(self.scales), self.degrees, stretch)
-        if "_moments" in vars(self):  # found already
+        if "_moments" in vars(self):  # already computed
             mean, std = self._moments
             vars(changed)["_moments"] = change(mean), change(std)
         return changed
@@ -214,7 +214,7 @@ class Components(Predictions):
         return e / self.scales if self._spread else np.where(e == 0.0, 0.0, e / self.scales)
 
     def _below(self, r: Array) -> Array:
-        """Return the mixture probability of a standardized value below r; r has one entry per component."""
+        """Return the probability of a value below r, the standardized value for each component."""
         groups = constants(self.degrees).groups
         if len(groups) == 1:
             p = cdf(self.degrees[0], r)
@@ -225,9 +225,9 @@ class Components(Predictions):
         return p[..., 0] if len(self.degrees) == 1 else self._sum(p)
 
     def _sum(self, values: Array) -> Array:
-        """Return the weighted sum over the components. A component of weight zero is ignored, even if it is NaN.
+        """Return the weighted sum over the components. Components of weight zero are ignored, even if they are NaN.
 
-        Terms are added in order, so that components of weight zero do not change the rounding either.
+        Terms are added in order, so that components of weight zero do not change the rounding.
         """
         terms = self.weights * values
         counted = terms if self._all_count else np.where(self.weights == 0.0, 0.0, terms)
@@ -259,7 +259,7 @@ class Constants:
     all_normal: bool
     nu: Array  # (K,) degrees of freedom; one for a normal component
     power: Array  # (K,) -(nu + 1) / 2
-    groups: list[tuple[float, NDArray[np.int64]]]  # degrees, and the components that have them
+    groups: list[tuple[float, NDArray[np.int64]]]  # degrees, and the components with these degrees
 
 
 @lru_cache(maxsize=256)
@@ -283,7 +283,7 @@ def component_quantiles(degrees: tuple[float, ...], p: float) -> Array:
 
 @lru_cache(maxsize=256)
 def interval_quantiles(degrees: tuple[float, ...], level: float) -> Array:
-    """Return the quantiles of such components at both ends of an interval, (2, K)."""
+    """Return the quantiles of the components at both ends of an interval, (2, K)."""
     return np.stack([component_quantiles(degrees, p) for p in (0.5 * (1.0 - level), 0.5 * (1.0 + level))])
 
 

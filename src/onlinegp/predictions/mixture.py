@@ -34,7 +34,7 @@ class MixtureOf(Predictions):
     members: tuple[Predictions, ...]
 
     def __post_init__(self) -> None:
-        # the quantiles of a mixture must match its density, so a member's stretch is applied to its density too
+        # the quantiles of a mixture must match its density, so the stretch of a member also applies to its density
         object.__setattr__(self, "members", tuple(map(_with_stretched_density, self.members)))
 
     @cached_property
@@ -60,7 +60,7 @@ class MixtureOf(Predictions):
         return self._sum([member.survival(y) for member in self.members])
 
     def quantile(self, p: float) -> Array:
-        """Return the value that y exceeds with probability 1 - p, by iteration between the members' quantiles."""
+        """Return the value that y exceeds with probability 1 - p, by iteration between quantiles of members."""
         p = probability(p=p)
         quantiles = np.stack([member.quantile(p) for member in self.members], axis=-1)
         counts = self.weights > 0.0
@@ -74,16 +74,16 @@ class MixtureOf(Predictions):
         return type(self), tuple(member.kind() for member in self.members)
 
     def _sum(self, values: Sequence[Array] | Array) -> Array:
-        """Return the weighted sum of the members' values. A member of weight zero is ignored, even if it is NaN."""
+        """Return the weighted sum of values of members. Members of weight zero are ignored, even if they are NaN."""
         terms = [np.where(self.weights[..., k] == 0.0, 0.0, self.weights[..., k] * v) for k, v in enumerate(values)]
         return sum(terms[1:], terms[0])
 
 
 def mix(weights: Array, members: Sequence[Predictions]) -> Components | MixtureOf:
-    """Mix predictions of the same rows. The result is `Components` if every member is a mixture of normals and t's.
+    """Mix predictions of the same rows. If all members are made of normals and t's, the result is `Components`.
 
-    A component's weight is its own weight times the member's weight. The stretch is the weighted mean of the members'
-    stretches.
+    The weight of a component is multiplied by the weight of its member. The stretch is the weighted mean of the
+    stretches of the members.
     """
     parts = [as_components(member) for member in members]
     flat = [part for part in parts if part is not None]
@@ -121,7 +121,7 @@ def as_components(predictions: Predictions) -> Components | None:
 
 
 def joined_kinds(parts: Sequence[Predictions]) -> Predictions:
-    """Concatenate predictions of different kinds. In each row all the weight is on the kind of that row."""
+    """Concatenate predictions of different kinds as mixtures. In each row only the kind of this row has weight."""
     flat = [as_components(part) for part in parts]
     if all(part is not None for part in flat):
         parts = [part for part in flat if part is not None]
@@ -136,7 +136,7 @@ def joined_kinds(parts: Sequence[Predictions]) -> Predictions:
     members = []
     for k, own in enumerate(kinds.values()):
         mine = np.concatenate([rows[i] for i in own])
-        where = np.zeros(len(weights), dtype=np.int64)  # rows of other kinds repeat the first row with weight zero
+        where = np.zeros(len(weights), dtype=np.int64)  # for rows of other kinds, repeat the first row with weight zero
         where[mine] = np.arange(len(mine))
         weights[mine, ..., k] = 1.0
         members.append(Predictions.joined([parts[i] for i in own]).rows(where))
@@ -144,7 +144,7 @@ def joined_kinds(parts: Sequence[Predictions]) -> Predictions:
 
 
 def _with_stretched_density(member: Predictions) -> Predictions:
-    """Return distributions with the member's quantiles and no stretch."""
+    """Return distributions with the same quantiles but without a stretch."""
     if not isinstance(member, Components) or member.plain:
         return member
     return replace(member, stretch=1.0).affine(member.mean - member.stretch * member.mean, member.stretch)

@@ -15,8 +15,8 @@ from onlinegp.predictions.mixture import MixtureOf
 from onlinegp.predictions.student import HALF_LOG_2PI, Gaussian, StudentT
 
 THINNEST = 1e-100  # smallest width of the smoothed density, if all samples are equal
-HALVINGS = 60  # bisections, after which only rounding is left
-FARTHEST = 1e15  # standard deviations: the search for a quantile stops here
+HALVINGS = 60  # number of bisections to full precision
+FARTHEST = 1e15  # limit of the search for a quantile, in standard deviations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,8 +25,8 @@ class Samples(Predictions):
 
     Mean, standard deviation, quantiles and cdf are those of the samples. The k-th smallest of S samples is the quantile
     of k / (S + 1), which is right on average for any distribution. Quantiles are linear between two samples and
-    constant beyond the outermost samples. The density is smoothed: the mean of normal densities around the samples,
-    with the width 1.06 std S^(-1/5) (Silverman, "Density estimation", 1986).
+    constant outside all samples. The density is smoothed: the mean of normal densities around the samples, with the
+    width 1.06 std S^(-1/5) (Silverman, "Density estimation", 1986).
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class Samples(Predictions):
 def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
     """Draw one value from each distribution, independently, in the shape of the mean.
 
-    For a mixture, draw a member first, by the weights, then a value of it; a stretch stretches the values. For any
-    other kind of distribution, invert the cdf by bisection.
+    For a mixture, first draw a member with the probabilities `weights`, then a value of this member; a stretch also
+    applies to values. For other distributions, invert the cdf by bisection.
     """
     mean = predictions.mean
     if type(predictions) is Gaussian:
@@ -96,7 +96,7 @@ def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
 
 
 def _inverted(predictions: Predictions, p: Array) -> Array:
-    """Invert the cdf: return the values whose cdf is p."""
+    """Invert the cdf: return the values at which the cdf is p."""
     mean, std = predictions.mean, predictions.std
     low, high, reach = mean - std, mean + std, 1.0
     while reach < FARTHEST:

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 
-WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom for which a short sum gives the probability
-LARGE_LOG_RATIO = 20.0  # log of t / sqrt(nu) above which 1 + t^2 / nu equals t^2 / nu to the last digit
+WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom with a short sum for the probability
+LARGE_LOG_RATIO = 20.0  # for a larger log(t / sqrt(nu)), 1 + t^2 / nu equals t^2 / nu to the last digit
 FARTHEST = 1e150  # largest t whose square does not overflow
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
@@ -152,7 +152,7 @@ def student_cdf(degrees: Array | float, t: Array) -> Array:
 
 
 def _whole_student_cdf(nu: int, t: Array) -> Array:
-    """Return P(T <= t) for a whole number of degrees: a finite sum, except where the sum would lose digits.
+    """Return P(T <= t) for an integer number of degrees: a finite sum, except where the sum would lose digits.
 
     With theta = arctan(t / sqrt(nu)), for even nu,   1/2 + sin(theta) / 2 (1 + 1/2 cos^2 + (1 3)/(2 4) cos^4 + ...),
     and for odd nu,   1/2 + theta / pi + sin(theta) / pi (cos + 2/3 cos^3 + (2 4)/(3 5) cos^5 + ...),
@@ -169,7 +169,7 @@ def _whole_student_cdf(nu: int, t: Array) -> Array:
     sine = near * np.sqrt(c2 / nu)
     odd = (np.arctan(near / np.sqrt(nu)) + sine * np.sqrt(c2) * total) / pi if nu % 2 else None
     p = 0.5 + (0.5 * sine * total if odd is None else odd)
-    small = p < 1e-3  # the sum loses digits there, because it subtracts numbers close to 1/2
+    small = p < 1e-3  # here the sum loses digits, because it subtracts numbers close to 1/2
     if np.any(small):
         p[small] = stdtr(nu, t[small])
     return p

@@ -13,23 +13,23 @@ from onlinegp.predictions.base import Predictions
 from onlinegp.predictions.components import component_quantiles
 from onlinegp.predictions.mixture import as_components
 
-OUTERMOST = 0.01  # of the probability on each side: moments are those of the rest
+OUTERMOST = 0.01  # probability on each side that moments omit
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
-LEVELS = (OUTERMOST + (1.0 - 2.0 * OUTERMOST) * 0.5 * (1.0 + NODES)).tolist()  # probabilities
-FARTHEST = float(np.log(LARGEST))  # in units of log(1 + |y| / unit)
+LEVELS = (OUTERMOST + (1.0 - 2.0 * OUTERMOST) * 0.5 * (1.0 + NODES)).tolist()  # the probabilities of the nodes
+FARTHEST = float(np.log(LARGEST))  # limit of log(1 + |y| / unit)
 
 
 def transformed(y: Array, power: Array | float, unit: Array | float) -> Array:
     """Return z = sign(y) ((1 + |y| / unit)^power - 1) / power, with its limit sign(y) log(1 + |y| / unit) for power 0.
 
-    It increases, is defined for all y, is linear near zero, and is y / unit for power 1.
+    This function increases, is defined for all y, and is linear near zero. For power 1 it is y / unit.
     """
     r = np.abs(y) / unit
     return np.sign(y) * np.where(power == 1.0, r, _power(np.log1p(r), power))
 
 
 def restored(z: Array, power: Array | float, unit: Array | float) -> Array:
-    """Return the inverse of `transformed`: the y that becomes z."""
+    """Return y with transformed(y) = z."""
     r, some = np.abs(z), np.where(power == 0.0, 1.0, power)
     t = np.minimum(np.where(power == 0.0, r, np.log1p(power * r) / some), FARTHEST)
     return np.sign(z) * unit * np.where(power == 1.0, r, np.expm1(t))
@@ -46,10 +46,11 @@ def _power(t: Array, power: Array | float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class TransformedPredictions(Predictions):
-    """The distributions of center + scale y, where `base` are those of `transformed(y, power, unit)`.
+    """The distributions of center + scale y, given `base`, the distributions of `transformed(y, power, unit)`.
 
     Quantiles, probabilities and densities are exact. A log-normal distribution with the tails of Student's t has
-    neither mean nor variance: those here leave out the outermost 1% on each side, unless the power is one.
+    neither mean nor variance, so mean and std omit the outermost 1% of the probability on each side, unless the power
+    is one.
 
     Attributes
     ----------
@@ -151,7 +152,7 @@ class TransformedPredictions(Predictions):
 
 
 def _sum(weights: Array, values: Array) -> Array:
-    """Return the mean over nodes and components. Terms are added in order: one row gives the bits of many."""
+    """Return the mean over nodes and components. Terms are added in order, for the same bits in any batch."""
     each = np.add.accumulate(weights * values, axis=-1)[..., -1]
     shares = 0.5 * NODE_WEIGHTS.reshape(-1, *[1] * (each.ndim - 1))
     return np.add.accumulate(shares * each, axis=0)[-1]

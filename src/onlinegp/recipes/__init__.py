@@ -1,1 +1,1 @@
-"""The parts of a recipe: dictionaries, beliefs, forgetting and pruning rules, and the update that they share."""
+"""The parts of a recipe (dictionaries, beliefs, forgetting, pruning), and the update that all recipes share."""

@@ -1,13 +1,13 @@
-"""Beliefs: what a filter assumes about its posterior covariance.
+"""Beliefs: how a filter represents its posterior covariance.
 
 With B = Q Sigma Q - Q (Q the inverse kernel matrix of the centers), every filter corrects its weights by
 
     alpha <- alpha + e / s * g,    g = q + B k,    v = k(x, x) + k . B k,    s = v + noise     (paper, eq. 11)
 
-where q holds the coordinates of x in the dictionary: the unit vector of its own slot if x was admitted, the unit
-vector of the nearest center if it was quantized, Q k if it was projected. A belief is a choice of B:
+where q contains the coordinates of x in the dictionary: the unit vector of x if x was admitted, the unit vector of the
+nearest center if x was quantized, Q k if x was projected. A belief is a choice of B:
 
-    Prior          B = 0           the covariance stays the prior's                      O(m)
+    Prior          B = 0           the covariance stays the prior covariance             O(m)
     Beta           B = beta I      Sigma = K (beta K + I)                                O(m)
     Isotropic      B = I           Sigma = K K + K, with g = k in place of q + k         O(m)
     Posterior      tracked; the centers represent all the data                           O(m^2)
@@ -32,19 +32,19 @@ from onlinegp.recipes.forgetting import toward_prior
 from onlinegp.recipes.linear_algebra import BeliefBase, coordinates, solve, turned, unit
 from onlinegp.recipes.state import NEW, Prediction, State
 
-LEAST_DOUBT = 1e-15  # the smallest variance, as a share of the prior variance: less is lost in rounding
-SMALLEST_NOVELTY = 1e-12  # the smallest gamma2 of a new center, as a share of its prior variance
-WORTH_A_CENTER = 1e-3  # the smallest gamma2 that is worth a center, as a share of the noise
+LEAST_DOUBT = 1e-15  # smallest variance relative to the prior variance, because of rounding
+SMALLEST_NOVELTY = 1e-12  # smallest gamma2 of a new center, relative to its prior variance
+WORTH_A_CENTER = 1e-3  # smallest gamma2 for which x becomes a center, relative to the noise
 LEAST_POWER, MOST_POWER = 1e-4, 1e4  # limits of the prior variance of a state, relative to its first value
-RENEWED_EVERY = 16  # corrections before the next entry of dQ is computed from scratch
+RENEWED_EVERY = 16  # number of corrections between two entries of dQ that are computed from scratch
 
 
 @dataclass(frozen=True)
 class Prior(BeliefBase):
-    """B = 0: the covariance stays the prior's and never adapts; each correction changes one weight (type I).
+    """B = 0: the covariance always stays the prior covariance. Each correction changes one weight (type I).
 
     The step is the inverse of the innovation variance, step = 1 / (noise + k(x, x)) (paper, eq. 16), so the
-    variance of y is 1 / step. A step above 1 / k(x, x) matches no noise; the variance is then k(x, x).
+    variance of y is 1 / step. No noise corresponds to a step above 1 / k(x, x); then the variance is k(x, x).
     """
 
     step: float
@@ -63,9 +63,9 @@ class Prior(BeliefBase):
 class Beta(BeliefBase):
     """B = beta I: Sigma = K (beta K + I) (paper, eq. 12), so v = k(x, x) + beta |k|^2.
 
-    Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). beta="auto" takes the most negative value
-    that a bound on lambda_max proves safe, beta = -1 / (R + noise). R is the largest row sum of |k| in the kernel
-    matrix of the centers and x, so v >= 0 too.
+    Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). beta="auto" is the most negative value
+    that is safe according to a bound on lambda_max, beta = -1 / (R + noise). R is the largest row sum of |k| in the
+    kernel matrix of the centers and x. This also makes v >= 0.
     """
 
     beta: float | str
@@ -114,11 +114,11 @@ class Beta(BeliefBase):
 
 @dataclass(frozen=True)
 class Isotropic(BeliefBase):
-    """B = I, the paper's beta = 1, with the gain g = k: each correction changes all weights (type II).
+    """B = I (beta = 1 in the paper) with the gain g = k. Each correction changes all weights (type II).
 
     So Sigma = K K + K (paper, eq. 20), and v = k(x, x) + |k|^2 (eq. 21), which grows with the data. The gain equals
-    q + k if x is admitted and k(x, x) = 1; otherwise KNLMS differs from beta = 1. The innovation variance implied by
-    the step is (epsilon + |k|^2) / step, where k includes k(x, x) if x was admitted (eq. 10).
+    q + k if x is admitted and k(x, x) = 1; otherwise KNLMS differs from beta = 1. The step implies the innovation
+    variance (epsilon + |k|^2) / step, where k includes k(x, x) if x was admitted (eq. 10).
     """
 
     step: float
@@ -142,12 +142,12 @@ class _Tracked(BeliefBase):
 
     With t = L^-1 k the mean is t . b. A new center adds the row [t, sqrt(gamma2)] to L. Removing center j removes the
     direction n = L^-1 e_j, to which all rows of L except row j are orthogonal. With a basis E of the remaining space,
-    L <- L E without row j, b <- E' b, S <- E' S E. Every step is orthogonal, so L L' equals K up to the last digits.
-    The kernel weights are alpha = L^-T b, and dQ is the diagonal of (L L')^-1 = L^-T L^-1.
+    L <- L E without row j, b <- E' b, S <- E' S E. All transformations are orthogonal, so L L' equals K up to the last
+    digits. The kernel weights are alpha = L^-T b, and dQ is the diagonal of (L L')^-1 = L^-T L^-1.
     """
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        """Append the row of an admitted x to L and update dQ. One entry of dQ in turn is computed from scratch."""
+        """Append the row of an admitted x to L, update dQ, and compute one entry of dQ from scratch, in turn."""
         L, m = state.square("L"), state.size
         L[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
         if state.dQ is not None:
@@ -162,7 +162,7 @@ class _Tracked(BeliefBase):
         return np.append(dQ[: len(q)] + q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
-        """Return alpha and dQ as they would be with x admitted, by back substitution of b + g e / s."""
+        """Return alpha and dQ after admitting x, by back substitution of b + g e / s."""
         (b, d), L = super().candidates(state, prediction, e), state.square("L")
         last = b[-1:] / sqrt(prediction.gamma2)
         others = solve(L, b[:-1] - np.outer(prediction.t, last), transposed=True)
@@ -175,9 +175,9 @@ class _Tracked(BeliefBase):
             state.dQ[: len(L)] -= solve(L, n / np.linalg.norm(n), transposed=True) ** 2
         if state.S is not None:
             S = turned(turned(state.square("S"), n, j).T, n, j)
-            state.S[:last, :last] = 0.5 * (S + S.T)  # symmetric to the last bit
+            state.S[:last, :last] = 0.5 * (S + S.T)  # exactly symmetric
         state.b[:last] = turned(state.b.T, n, j).T
-        L[:last, :last] = np.tril(turned(np.delete(L, j, axis=0), n, j))  # tril removes rounding errors only
+        L[:last, :last] = np.tril(turned(np.delete(L, j, axis=0), n, j))  # above the diagonal are only rounding errors
         state.close_gap(j)
         return last - 1
 
@@ -186,10 +186,10 @@ class _Tracked(BeliefBase):
 
 
 class _Projected(_Tracked):
-    """The centers represent all the data: L L' = K, with `jitter` times k(x, x) added on its diagonal. S is tracked.
+    """Base class of tracked beliefs in which the centers represent all data.
 
-    With h = S t the variance of f is v = gamma2 + t . h, gamma2 = kxx - t . t. The stored S represents the matrix
-    scale S + (1 - scale) I.
+    L L' = K, with `jitter` times k(x, x) added on the diagonal. With h = S t the variance of f is v = gamma2 + t . h,
+    where gamma2 = kxx - t . t. The stored S represents the matrix scale S + (1 - scale) I.
     """
 
     noise: float
@@ -210,20 +210,20 @@ class _Projected(_Tracked):
         return np.append(prediction.h, sqrt(prediction.gamma2)) if slot == NEW else prediction.h, prediction.s
 
     def shrink(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        """Track the posterior covariance: S <- S - g g' / s, after an admitted x has got 1 on the diagonal."""
+        """Track the posterior covariance, S <- S - g g' / s. Before, an admitted x gets a 1 on the diagonal of S."""
         if admitted:
             super().track(state, prediction, g, s, admitted)
             state.border("S", 0.0, 1.0)
         state.square("S")[:] -= np.multiply.outer(g, g) / (s * state.scale)
         if not prediction.t @ prediction.h > LEAST_DOUBT * (prediction.t @ prediction.t):
-            state.scale *= 1.0 - LEAST_DOUBT  # rounding has made the variance too small
+            state.scale *= 1.0 - LEAST_DOUBT  # rounding errors made the variance too small
 
     def worth(self, prediction: Prediction) -> float:
-        """Return the smallest gamma2 that is worth a center."""
+        """Return the smallest gamma2 for which x becomes a center."""
         return 0.0
 
     def expresses(self, prediction: Prediction) -> bool:
-        share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)  # an exact duplicate has twice the jitter
+        share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)  # for an exact duplicate, gamma2 is twice the jitter
         return prediction.gamma2 <= max(share * prediction.kxx, self.worth(prediction))
 
     def covariance(self, state: State, K: Array) -> Array:
@@ -234,7 +234,7 @@ class _Projected(_Tracked):
 
 @dataclass(frozen=True)
 class Posterior(_Projected):
-    """The online GP whose centers represent all the data: S is the posterior covariance of u.
+    """The online GP in which the centers represent all data. S is the posterior covariance of u.
 
     S starts as I and only shrinks: b <- b + h e / s, S <- S - h h' / s. If x is admitted, h gets the additional
     entry sqrt(gamma2), and S gets 1 on its diagonal.
@@ -252,14 +252,14 @@ class Posterior(_Projected):
 
 @dataclass(frozen=True)
 class StateSpace(_Projected):
-    """The posterior of a function that changes: between two samples f fades and drifts, and old samples lose weight.
+    """The posterior of a changing function: with each sample f fades and drifts, and older samples lose weight.
 
-        f <- transition f + d,   d ~ GP(0, drift noise k);   a sample of n steps ago has the noise noise / forgetting^n
+        f <- transition f + d,   d ~ GP(0, drift noise k);   a sample n steps ago has the noise noise / forgetting^n
 
     In units of the noise of the next sample, mu <- transition mu and Sigma <- (transition^2 Sigma + drift noise K)
-    / forgetting. The prior's part of Sigma follows the same rule: it is power K, with power = 1 before any data. In
-    units of the prior, S <- w S + (1 - w) I with w = transition^2 power / (transition^2 power + drift noise), so a
-    single lazy scalar is enough, and the noise is noise / power.
+    / forgetting. The prior covariance follows the same rule: it is power K, with power = 1 before any data. In units of
+    the prior, S <- w S + (1 - w) I with w = transition^2 power / (transition^2 power + drift noise), so that S changes
+    only by the factor `scale`, and the noise is noise / power.
 
     If transition^2 > forgetting, the power would grow without bound and the prior would vanish. If f fades and does
     not drift, the power would vanish. The power is kept between 1e-4 and 1e4; at these limits only the drift forgets.
@@ -292,10 +292,10 @@ class StateSpace(_Projected):
 
 @dataclass(frozen=True)
 class Exact(_Tracked):
-    """The online GP whose centers are the data: L L' = K + noise I and b = L^-1 y. It needs no S.
+    """The online GP in which the centers are the data: L L' = K + noise I and b = L^-1 y, without S.
 
-    Here gamma2 = s = kxx - t . t + noise. Removing a center removes its sample: the result is the GP on the remaining
-    data.
+    Here gamma2 = s = kxx - t . t + noise. Removing a center removes its sample: what remains is the GP on the other
+    samples.
     """
 
     noise: float
@@ -310,7 +310,8 @@ class Exact(_Tracked):
         return sqrt(prediction.s) * unit(state.size, NEW), prediction.s
 
     def covariance(self, state: State, K: Array) -> Array:
-        w, U = np.linalg.eigh(K)  # Sigma = noise K (K + noise I)^-1, without a subtraction, so never negative
+        # Sigma = noise K (K + noise I)^-1: without a subtraction, variances cannot be negative
+        w, U = np.linalg.eigh(K)
         w = np.maximum(w, 0.0)
         R = U * np.sqrt(self.noise * w / (w + self.noise))
         return R @ R.T
@@ -320,10 +321,10 @@ class Exact(_Tracked):
 class LeastSquares(_Projected):
     """Recursive least squares on f at the centers (noise 1): the online GP in the limit of a flat prior.
 
-    An admitted point is interpolated, with the noise as its variance: f(x) ~ N(y, 1), independent of the others. Any
-    other point is replaced by its projection, with h = S t and s = 1 + t . h.
-    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. They have no jitter. It protects the
-    last digits of K, so that a lower threshold of ALD gives more centers and a smaller error.
+    An admitted x is interpolated with the variance of the noise: f(x) ~ N(y, 1), independent of the other centers. Any
+    other x is replaced by its projection onto the centers, with h = S t and s = 1 + t . h. Engel, Mannor and Meir, "The
+    kernel recursive least-squares algorithm", 2004. Unlike the paper, this class adds a jitter to K, so that a lower
+    threshold of ALD gives more centers and a smaller error in spite of rounding.
     """
 
     jitter: float = 1e-12
@@ -336,7 +337,7 @@ class LeastSquares(_Projected):
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
         h, gamma2 = prediction.h, prediction.gamma2
-        if admitted:  # the last u is (f(x) - t . u) / sqrt(gamma2)
+        if admitted:  # the new entry of u is (f(x) - t . u) / sqrt(gamma2)
             super().track(state, prediction, g, s, admitted)
             state.border("S", -h / sqrt(gamma2), (1.0 + float(prediction.t @ h)) / gamma2)
         else:

@@ -1,11 +1,10 @@
-"""The compact form of a state, for storing many models: it omits what the centers determine, and keeps S in float32.
+"""A compact form of states, for storing many models.
 
-If L is tracked, L, k(c, c) and dQ are functions of the centers and are computed again: the rows of L are those that
-result when the centers are admitted one after the other. S (with its scale multiplied in: scale S + (1 - scale) I) is
-stored as a lower triangle R with R R' = S, in float32. A factor in float32 keeps twice as many digits of a variance as
-float32 has, and R R' never has a negative eigenvalue (Bierman, "Factorization methods for discrete sequential
-estimation", 1977). Centers and weights keep their full precision, because their offset may be large compared with a
-length scale or the noise.
+The compact form omits L, k(c, c) and dQ, which are computed again from the centers, as if the centers were admitted one
+after the other. S (as scale S + (1 - scale) I) is stored as a lower triangle R with R R' = S, in float32. In this form,
+variances keep twice the digits of float32, and R R' never has a negative eigenvalue (Bierman, "Factorization methods
+for discrete sequential estimation", 1977). Centers and weights keep their full precision, because their offset may be
+large compared with a length scale or the noise.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ KEPT = ("centers", "alpha", "born")
 
 
 class StateLayout(WithFields):
-    """The fields of a state that tracks these arrays, and its compact fields if it is `compactable`."""
+    """The fields of a state that tracks these arrays. If `compactable`, also its compact fields."""
 
     def __init__(self, tracks: tuple[str, ...], compactable: bool, features: int, outputs: int) -> None:
         self._tracks, self._compactable, self.features, self.outputs = tracks, compactable, features, outputs
@@ -46,31 +45,31 @@ class StateLayout(WithFields):
 
 @lru_cache(maxsize=256)
 def recipe_schemas(tracks: tuple[str, ...], compactable: bool, features: int, outputs: int) -> Schemas:
-    """Return the schemas of the records of such states. They are cached, because each call of `step` needs them."""
+    """Return the schemas of the records of such states. Cached, because each call of `step` needs them."""
     return Schemas(StateLayout(tracks, compactable, features, outputs))
 
 
 class StateFields(StateLayout):
-    """The fields of a recipe's state. Checking compact fields expands them."""
+    """The fields of the state of a recipe. `check` also expands compact fields."""
 
     def __init__(self, recipe: Recipe, features: int, outputs: int) -> None:
         super().__init__(recipe.tracks, has_compact(recipe), features, outputs)
         self.recipe, self.budget = recipe, recipe.budget
 
     def check(self, values: Values) -> None:
-        if "kcc" not in values:  # compact: expand it, check the result too, and put it in place
+        if "kcc" not in values:  # compact contents: expand them in place, and check the result
             full = check_contents(self, load_compact(self.recipe, self.features, self.outputs, values))
             values.clear()
             values.update(full)
 
 
 def has_compact(recipe: Recipe) -> bool:
-    """Whether states have a compact form: only if the belief tracks L. An L kept for the dictionary is stored as is."""
+    """Whether states have a compact form. They do if the belief tracks L, not if only the dictionary needs L."""
     return "L" in recipe.belief.tracks
 
 
 def dump_compact(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
-    """Return the contents of a state in compact form, or unchanged if there is no compact form."""
+    """Return the contents of a state in compact form. If there is none, return them unchanged."""
     if not has_compact(recipe):
         return contents
     small = {name: contents[name] for name in (*NUMBERS, *KEPT)} | {"scale": 1.0}
@@ -79,7 +78,7 @@ def dump_compact(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
         S = np.zeros((m, m))
         S[np.tri(m, dtype=bool)] = contents["scale"] * contents["S"]
         S[np.diag_indices(m)] += 1.0 - contents["scale"]
-        with np.errstate(all="ignore"):  # the writer of the file refuses values that are not finite
+        with np.errstate(all="ignore"):  # values that are not finite raise an error later
             small[FACTOR] = factor(S)[np.tri(m, dtype=bool)].astype(np.float32)
     return small
 
@@ -87,7 +86,7 @@ def dump_compact(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
 def factor(S: Array) -> Array:
     """Return the lower triangle R with R R' = S. Only the lower triangle of S is read.
 
-    A pivot that rounding has made too small or negative is raised to LEAST_DOUBT times S_ii.
+    Pivots that are too small or negative because of rounding become LEAST_DOUBT times S_ii.
     """
     R, least = np.tril(S), LEAST_DOUBT * S.diagonal()
     for k in range(len(S)):
@@ -99,7 +98,7 @@ def factor(S: Array) -> Array:
 
 
 def load_compact(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> dict[str, Any]:
-    """Return the full contents of a state from its compact form, which must be valid."""
+    """Return the full contents of a state, given valid contents in compact form."""
     m = contents["size"]
     state = recipe.start(features, outputs)
     state.reserve(m, recipe.budget)
@@ -119,7 +118,7 @@ def load_compact(recipe: Recipe, features: int, outputs: int, contents: dict[str
 
 
 def _row(recipe: Recipe, L: Array, C: Array, x: Array) -> tuple[Array, float]:
-    """Return the row that x adds to L after the centers C, [t, sqrt(gamma2)], and k(x, x)."""
+    """Return the row [t, sqrt(gamma2)] that x adds to L after the centers C, and k(x, x)."""
     belief = recipe.belief
     kxx = float(recipe.kernel.diag(x[None, :])[0]) * (1.0 + getattr(belief, "jitter", 0.0))
     t = solve(L, recipe.kernel.row(C, x))

@@ -1,6 +1,6 @@
-"""A state as named arrays and numbers, and back: what copies, files and fleets hold.
+"""Convert a state to named arrays and numbers, and back, for copies, files and fleets.
 
-It has only the centers in use. Of a symmetric or triangular matrix it has the lower triangle, row by row.
+Only centers in use are included. A symmetric or triangular matrix becomes its lower triangle, row by row.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ NUMBERS = {name: int if kind == "integer" else float for name, kind in KINDS.ite
 
 
 def dump_state(state: State) -> dict[str, Any]:
-    """Return the numbers of a state and the used parts of its arrays, by name."""
+    """Return the numbers and the used parts of the arrays of a state, by name."""
     numbers = {name: getattr(state, name) for name in NUMBERS}
     return numbers | {name: _used(state, name) for name in state.arrays()}
 
 
 def filled(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
-    """Return the state with these contents, which must be valid."""
+    """Return a state with these contents, which must be valid."""
     state = recipe.start(features, outputs)
     for name in NUMBERS:
         setattr(state, name, contents[name])
@@ -53,7 +53,7 @@ def _used(state: State, name: str) -> np.ndarray:
 
 
 def _square(name: str, triangle: np.ndarray, m: int) -> np.ndarray:
-    """Return the matrix of a lower triangle: symmetric, or zero above the diagonal."""
+    """Return an (m, m) matrix from its lower triangle: symmetric, or zero above the diagonal."""
     square, lower = np.zeros((m, m)), _lower(m)
     square[lower] = triangle
     if KINDS[name] == "symmetric":

@@ -1,8 +1,8 @@
-"""Count the multiplications per sample: predict it, then learn it, with one output.
+"""Count the multiplications to predict and learn a sample with one output.
 
-Divisions count as multiplications; square roots and exponentials do not count. With m centers and d features, one
-kernel evaluation counts d + 1: the squares of the scaled distances, and a factor. Triangular and symmetric matrices
-count once. `beliefs` lists what the tracked beliefs compute; the terms of order m^2 are
+Divisions count as multiplications; square roots and exponentials do not count. With m centers and d features, a kernel
+evaluation counts d + 1: d squares, and a factor. In triangular and symmetric matrices, each number counts once.
+`beliefs` lists what the tracked beliefs compute; the terms of order m^2 are
 
     t = L^-1 k   m^2 / 2        h = S t   m^2        S -= h h' / s   m^2 / 2
     removing a center: n = L^-1 e_j   m^2 / 2      L <- L E   m^2      S <- E' S E   4 m^2, on average over j
@@ -22,7 +22,7 @@ from onlinegp.recipes.forgetting import Keep
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
-Count = Callable[[float], float]  # takes the number of centers
+Count = Callable[[float], float]  # a count as a function of the number of centers
 
 CORRECTION: dict[type, Count] = {  # mean, variance, gain and tracked arrays
     Prior: lambda m: m + 1,
@@ -30,7 +30,7 @@ CORRECTION: dict[type, Count] = {  # mean, variance, gain and tracked arrays
     Isotropic: lambda m: 3 * m + 3,
     Exact: lambda m: m**2 / 2 + 2.5 * m + 2,
     Posterior: lambda m: 2 * m**2 + 6 * m + 2,
-    StateSpace: lambda m: 2 * m**2 + 7 * m + 8,  # the same, and it shrinks the weights
+    StateSpace: lambda m: 2 * m**2 + 7 * m + 8,  # as Posterior, and shrinks the weights
     LeastSquares: lambda m: 2 * m**2 + 6 * m + 2,
 }
 REMOVAL: dict[type, Count] = {
@@ -45,7 +45,7 @@ REMOVAL: dict[type, Count] = {
 
 
 def multiplications(recipe: Recipe, size: float, features: int) -> float | None:
-    """Return the number of multiplications per sample with `size` centers, or None if the belief has no formula."""
+    """Return the number of multiplications per sample with `size` centers, or None without a formula for the belief."""
     belief, m = type(recipe.belief), size
     if belief not in CORRECTION:
         return None

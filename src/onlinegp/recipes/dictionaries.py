@@ -1,8 +1,8 @@
-"""Dictionaries: decide which samples become centers.
+"""Dictionaries: rules that decide which samples become centers.
 
-For each sample a dictionary returns NEW (make it a center), the slot of an existing center to use instead, or IGNORE.
-The belief decides what using an existing slot means: the prior belief corrects that center's weight only, a tracked
-posterior corrects all weights through the projection onto the centers.
+For each sample a dictionary returns NEW (the sample becomes a center), the slot of an existing center to use instead,
+or IGNORE. For an existing slot, the belief `Prior` corrects the weight of this center only. A tracked belief corrects
+all weights, because it projects the sample onto the centers.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class Coherence:
 class ALD:
     """Admit x only if gamma2 = k(x, x) - k K^-1 k exceeds `threshold` times k(x, x): approximate linear dependence.
 
-    Any other sample is projected onto the centers: it corrects all weights by its coordinates K^-1 k. Tracked beliefs
-    have the L that this needs. For the other beliefs L, with L L' = K, is kept only for this, at O(m^2) per sample.
+    Any other sample is projected onto the centers: it corrects all weights by its coordinates K^-1 k. This needs L with
+    L L' = K. Tracked beliefs have L. For other beliefs, L is updated only for this, at O(m^2) per sample.
 
-    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. Their threshold is absolute. This
-    threshold is relative: it is the same if k(x, x) = 1, and it does not depend on the unit of y. With KLMS:
-    Pokharel, Liu and Principe, "Kernel least mean square algorithm with constrained growth", 2009.
+    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. Their threshold is absolute. Here it
+    is relative to k(x, x), so that it does not depend on the unit of y. With KLMS: Pokharel, Liu and Principe, "Kernel
+    least mean square algorithm with constrained growth", 2009.
     """
 
     threshold: float
@@ -107,7 +107,7 @@ class Novelty:
 
 @dataclass(frozen=True)
 class Surprise:
-    """Admit x if its surprise lies between two levels. Below them, reuse the nearest center; above, ignore the sample.
+    """Admit x if its surprise is between two levels. Below, reuse the nearest center; above, ignore the sample.
 
     The surprise is the negative log density of y, (log(2 pi s) + e^2 / s) / 2. Below `redundant` a sample contains
     nothing new; above `abnormal` it is treated as an outlier. Liu, Park and Principe, "An information theoretic

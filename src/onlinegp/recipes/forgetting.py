@@ -1,7 +1,7 @@
 """Forgetting rules: how the influence of old samples decreases.
 
-A rule changes the state at the start of a learning step and returns the updated prediction. The model reports the
-prediction from before forgetting, and learns from the error after it.
+A rule changes the state at the start of a learning step and returns the updated prediction. The model returns the
+prediction before forgetting, and learns from the error after forgetting.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 
 from onlinegp.recipes.state import Prediction, State
 
-SMALLEST_SCALE = 1e-100  # below this, the lazy scale is multiplied into S
-LARGEST_INFLATION = 1e4  # largest variance after uncertainty injection, in prior variances; leaves twelve digits
+SMALLEST_SCALE = 1e-100  # if `scale` is smaller, it is multiplied into S
+LARGEST_INFLATION = 1e4  # largest variance after uncertainty injection, relative to the prior variance
 
 
 def toward_prior(state: State, factor: float) -> None:
-    """S <- factor S + (1 - factor) I, through the lazy scalar."""
+    """S <- factor S + (1 - factor) I, by changing only `state.scale`."""
     state.scale *= factor
     if state.scale < SMALLEST_SCALE:
         S = state.square("S")
@@ -41,8 +41,8 @@ class Keep:
 class Leak:
     """Shrink the weights by the factor 1 - rate, then correct the shrunken weights.
 
-    This is the gradient of a ridge penalty on f. Kivinen, Smola and Williamson, "Online learning with kernels", 2004,
-    use the error before shrinking. Like KAFBOX, this library uses the error after shrinking, which differs by rate
+    This is a gradient step on a ridge penalty on f. Kivinen, Smola and Williamson, "Online learning with kernels",
+    2004, use the error before shrinking. This library and KAFBOX use the error after shrinking; the difference is rate
     times the mean.
     """
 
@@ -58,8 +58,8 @@ class Leak:
 class BackToPrior:
     """Sigma <- lambda Sigma + (1 - lambda) K and mu <- sqrt(lambda) mu: the posterior decays back to the prior.
 
-    In the variables of the tracked posterior, S <- lambda S + (1 - lambda) I and b <- sqrt(lambda) b, so a single lazy
-    scalar is enough. A belief with a fixed covariance forgets its mean only. Van Vaerenbergh, Lazaro-Gredilla and
+    In whitened coordinates, S <- lambda S + (1 - lambda) I and b <- sqrt(lambda) b, so that S changes only by the
+    factor `scale`. A belief with a fixed covariance forgets only the mean. Van Vaerenbergh, Lazaro-Gredilla and
     Santamaria, "Kernel recursive least-squares tracker for time-varying regression", 2012.
     """
 
@@ -83,10 +83,10 @@ class BackToPrior:
 
 @dataclass(frozen=True)
 class UncertaintyInjection:
-    """Sigma <- Sigma / lambda: the mean stays and its variance grows, as in recursive least squares.
+    """Sigma <- Sigma / lambda: the mean stays and the variance grows, as in recursive least squares.
 
-    Without new data near a center, its variance would grow without bound. The injection pauses while an S_ii would
-    exceed 1e4 times its prior value, which is 1.
+    Without new data near a center, its variance would grow without bound. So there is no injection while it would raise
+    an S_ii above 1e4 times its prior value, which is 1.
     """
 
     factor: float

@@ -1,4 +1,4 @@
-"""The base class of beliefs, and the linear algebra that several beliefs share. `beliefs` has the beliefs."""
+"""The base class of beliefs, and linear algebra for several beliefs."""
 
 from __future__ import annotations
 
@@ -25,18 +25,21 @@ def solve(L: Array, x: Array, *, transposed: bool = False) -> Array:
     """Return L^-1 x, or L^-T x; x (m,) or (m, p)."""
     from scipy.linalg.lapack import dtrtrs
 
-    return dtrtrs(L.T, x, lower=0, trans=0 if transposed else 1)[0] if len(L) else x.copy()  # LAPACK sees L'
+    # LAPACK gets L', because it stores columns
+    return dtrtrs(L.T, x, lower=0, trans=0 if transposed else 1)[0] if len(L) else x.copy()
 
 
 def coordinates(state: State, prediction: Prediction, slot: int) -> Array:
-    """Return q, the coordinates of x in the dictionary: a unit vector, or K^-1 k = L^-T t if x is projected."""
+    """Return q, the coordinates of x in the dictionary: a unit vector, or K^-1 k = L^-T t for a projection."""
     if slot == PROJECTED:
         return solve(state.square("L"), prediction.t, transposed=True)
     return unit(state.size, slot)
 
 
 def turned(X: Array, n: Array, j: int) -> Array:
-    """Return X E, where E (m, m - 1) is an orthonormal basis of the space orthogonal to n. n is 0 before entry j.
+    """Return X E, where the columns of E (m, m - 1) are an orthonormal basis of the space orthogonal to n.
+
+    n is 0 before entry j.
 
     The columns of E are e_i for i < j, and (nu_{i-1} e_i - n_i / nu_{i-1} n_{<i}) / nu_i for i > j, with nu_i the
     length of n up to i. If every row of X except j is orthogonal to n, as in L, X E without row j is triangular again.
@@ -49,26 +52,26 @@ def turned(X: Array, n: Array, j: int) -> Array:
 
 @dataclass(frozen=True)
 class BeliefBase(ABC):
-    """Defaults for all beliefs: nothing is tracked, and removing a center truncates the expansion."""
+    """Base class of beliefs. By default nothing is tracked, and removing a center only removes its weight."""
 
     tracks: ClassVar[tuple[str, ...]] = ()
     projects: ClassVar[bool] = False
 
     @abstractmethod
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        """Return the gain g and the innovation variance s. If x was admitted, its entry of g is the last."""
+        """Return the gain g and the innovation variance s. If x was admitted, the last entry of g is for x."""
 
     def expresses(self, prediction: Prediction) -> bool:
-        """Return whether the centers already express x, so that x need not become a center."""
+        """Return whether x lies in the span of the centers, so that it need not become a center."""
         return False
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        """Update the tracked arrays. By default this is L, and only if the dictionary needs it."""
+        """Update the tracked arrays. The default updates L if the dictionary needs it."""
         if admitted and state.L is not None:
             state.square("L")[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
-        """Return the weights as they would be with x admitted as the last center, and the d of each, for pruning."""
+        """Return the weights after admitting x as the last center, and d for each weight, for pruning."""
         g, s = self.gain(state, prediction, NEW)
         alpha = np.multiply.outer(g, e / s)
         alpha[:-1] += state.a

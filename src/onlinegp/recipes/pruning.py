@@ -1,7 +1,7 @@
 """Pruning rules: choose which center to remove when the dictionary is full.
 
-A rule gets the weights as they would be with the new sample as the last center, and returns the slot to remove.
-Returning the last slot rejects the new sample. Ties go to the oldest center.
+A rule gets the weights with the new sample as the last center, and returns the slot to remove. Returning the last slot
+rejects the new sample. Ties go to the oldest center.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 
-TIE = 1e-9  # a share of the largest score: scores that differ by less count as equal
+TIE = 1e-9  # scores count as equal if they differ by a smaller share of the largest score
 
 
 def oldest_of_least(scores: Array, born: NDArray[np.int64]) -> int:
@@ -23,7 +23,7 @@ def oldest_of_least(scores: Array, born: NDArray[np.int64]) -> int:
 
 
 def sizes(alpha: Array) -> Array:
-    """Return the size of each weight over all outputs, (m,)."""
+    """Return the norm of each weight over all outputs, (m,)."""
     return np.sqrt((alpha**2).sum(axis=1))
 
 
@@ -49,10 +49,11 @@ class LeastWeight:
 
 @dataclass(frozen=True)
 class LeastError:
-    """Remove the center whose removal changes the mean least, by the score |alpha_i| / d_i.
+    """Remove the center with the smallest score |alpha_i| / d_i, whose removal changes the mean least.
 
-    d is the diagonal of (L L')^-1. For a posterior over centers this is K^-1, and the score is the error at i that
-    removing i causes. For a posterior over data it is (K + noise I)^-1, and the score is the leave-one-out error.
+    d is the diagonal of (L L')^-1. If the centers represent all data, this is the diagonal of K^-1, and the score is
+    the error at center i after its removal. If the centers are the data, it is the diagonal of (K + noise I)^-1, and
+    the score is the leave-one-out error.
 
     de Kruif and de Vries, "Pruning error minimization in least squares support vector machines", 2003.
     """

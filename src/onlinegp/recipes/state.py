@@ -1,4 +1,4 @@
-"""The state that a filter keeps from one sample to the next, its prediction of a sample, and the result of a step."""
+"""The state of a filter, its prediction of a sample, and the result of learning a sample."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 
-NEW, IGNORE, PROJECTED = -1, -2, -3  # what a dictionary returns if not the slot of a center to reuse
-MOST_SEEN = 2**63 - 1  # the count of samples stops here
+NEW, IGNORE, PROJECTED = -1, -2, -3  # results of a dictionary that are not the slot of a center
+MOST_SEEN = 2**63 - 1  # limit of the count of samples
 
 
-# The kinds of a state's fields, for the compiled engine and for files
+# The kinds of fields in a state, for the compiled engine and for files
 POINTS, OUTPUTS = {"kind": "points"}, {"kind": "outputs"}  # (m, d), (m, p)
-VECTOR, COUNTS = {"kind": "vector"}, {"kind": "counts"}  # (m,); counts are whole numbers
+VECTOR, COUNTS = {"kind": "vector"}, {"kind": "counts"}  # (m,); counts are integers
 TRIANGULAR, SYMMETRIC = {"kind": "triangular"}, {"kind": "symmetric"}  # (m, m); triangular is zero above the diagonal
 INTEGER, NUMBER = {"kind": "integer"}, {"kind": "number"}
 
 
 @dataclass
 class State:
-    """Everything the next step needs. Buffers have `capacity` rows; the first `size` are in use.
+    """The state of a filter between two samples. Buffers have `capacity` rows; the first `size` rows are in use.
 
-    L, S, dQ and rowsum exist only if the recipe tracks them. Nothing grows with the number of samples seen, and no
-    buffer is reallocated while a filter is at its budget. Without a budget, the buffers double when they are full.
+    L, S, dQ and rowsum exist only if the recipe tracks them. At its budget, a filter never allocates memory. Without a
+    budget, buffers double when they are full.
 
     Attributes
     ----------
     centers : (capacity, d)
-    alpha : (capacity, p), the weights of the mean, one column per output. They multiply the kernel row k or, if the
-        belief tracks L, t = L^-1 k; then they are called b
+    alpha : (capacity, p), the weights of the kernel row k, one column per output. If the belief tracks L, these are the
+        weights b of t = L^-1 k
     kcc : (capacity,), the prior variance k(c, c) of each center
     born : (capacity,), the number of the sample that became the center
     L : (capacity, capacity), lower triangular, L L' = K
-    S : (capacity, capacity), the covariance of u = L^-1 f(C), up to the lazy factor `scale` (beliefs.Posterior)
-    dQ : (capacity,), the diagonal of (L L')^-1, from which the cost of removing a center follows
+    S : (capacity, capacity), the covariance of u = L^-1 f(C), as scale S + (1 - scale) I
+    dQ : (capacity,), the diagonal of (L L')^-1, for the choice of the center to remove
     rowsum : (capacity,), sums of |k(c, c')| over the centers c', which bound the eigenvalues of K
     """
 
@@ -112,14 +112,14 @@ class State:
             setattr(self, name, new)
 
     def push(self, x: Array, kxx: float, budget: int | None = None) -> None:
-        """Make x the last center, with weight zero. The belief fills in the rows of its matrices."""
+        """Append x as a center with weight zero. The belief fills in the rows of its matrices."""
         m = self.size
         self.reserve(m + 1, budget)
         self.centers[m], self.alpha[m], self.kcc[m], self.born[m] = x, 0.0, kxx, self.seen
         self.size = m + 1
 
     def move_last_to(self, j: int) -> int:
-        """Move the last center into slot j of a removed center, and return j. For beliefs that keep no matrix."""
+        """Move the last center into the free slot j, and return j. For beliefs without matrices."""
         last = self.size - 1
         for buffer in self.arrays().values():
             buffer[j] = buffer[last]
@@ -133,7 +133,7 @@ class State:
         matrix[-1, -1] = corner
 
     def close_gap(self, j: int) -> None:
-        """Move the centers after the removed center j up by one slot. The belief moves weights and matrices."""
+        """Move the centers after slot j up by one slot. The belief moves weights and matrices."""
         last = self.size - 1
         for name, buffer in self.arrays().items():
             if name not in ("alpha", *MATRICES):
@@ -142,7 +142,7 @@ class State:
 
 
 KINDS: dict[str, str] = {f.name: f.metadata["kind"] for f in fields(State)}
-TRACKED = tuple(f.name for f in fields(State) if f.default is None)  # exist only if the recipe tracks them
+TRACKED = tuple(f.name for f in fields(State) if f.default is None)  # arrays that exist only if the recipe tracks them
 MATRICES = tuple(name for name, kind in KINDS.items() if kind in ("triangular", "symmetric"))
 
 
@@ -159,8 +159,8 @@ class Prediction:
     s : the variance of y at x, s = v + noise
     t : (m,), L^-1 k, if L is tracked
     h : (m,), S t, if S is tracked
-    gamma2 : the part of k(x, x) that the centers cannot express: the square of the last entry of L's next row
-    beta : the multiplier of k in the gain, for the beta belief
+    gamma2 : the part of k(x, x) that the centers do not explain: the square of the last entry in the next row of L
+    beta : the factor of k in the gain, for the belief `Beta`
     """
 
     k: Array
@@ -180,11 +180,11 @@ class Step:
 
     Attributes
     ----------
-    mean, variance : the prediction of y that was made before learning it (noise included)
+    mean, variance : the prediction of y before learning it, including the noise
     error : y - mean, after forgetting
     slot : the center that the sample became or corrected; PROJECTED if it corrected all centers, IGNORE if none
     admitted : whether the sample became a center
-    left : the slot of the center that was removed, NEW if none was
+    left : the slot of the removed center; NEW if no center was removed
     """
 
     mean: Array

@@ -1,11 +1,11 @@
-"""The update that every recipe shares. A recipe chooses its parts.
+"""The update that all recipes share. A recipe chooses its parts.
 
     forget, predict the row, admit or not, gain, correct, prune
 
 The paper is Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression
-and kernel least mean squares algorithms", MLSP 2016; equations are cited by number. The update is its equation 11. A
-recipe names its parts: `dictionaries` decide which samples become centers, `beliefs` what the posterior covariance is
-assumed to be, `forgetting` how the influence of old samples decreases, `pruning` which center is removed.
+and kernel least mean squares algorithms", MLSP 2016; equations are cited by number. The update is its equation 11. The
+parts of a recipe: `dictionaries` decide which samples become centers, `beliefs` represent the posterior covariance,
+`forgetting` decreases the influence of old samples, `pruning` decides which center is removed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from onlinegp.recipes.pruning import LeastError, Pruning
 from onlinegp.recipes.state import IGNORE, MOST_SEEN, NEW, Prediction, State, Step
 
 FIRST_CAPACITY = 16
-TINIEST = 1e-290  # smallest learned power: if all errors are zero, the power and the variance would vanish
+TINIEST = 1e-290  # lower limit of the learned power, in case all errors are zero
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """An algorithm: kernel x dictionary x belief x forgetting x pruning.
+    """An algorithm: kernel, dictionary, belief, forgetting and pruning.
 
-    `learn_power` learns the overall scale of the variances from the innovations, as the (fading) mean of e^2 / s.
+    With `learn_power`, a common factor of all variances is learned from the innovations: the (fading) mean of e^2 / s.
     """
 
     kernel: Kernel
@@ -55,7 +55,7 @@ class Recipe:
             )
         if isinstance(self.forgetting, UncertaintyInjection) and not isinstance(self.belief, Posterior):
             raise ValueError(
-                f"UncertaintyInjection inflates a tracked covariance, which the belief {belief} does not have. "
+                f"UncertaintyInjection needs a tracked covariance, which the belief {belief} does not have. "
                 f"Use BackToPrior or Leak, or the belief Posterior."
             )
         if isinstance(self.forgetting, BackToPrior) and isinstance(self.belief, (Exact, LeastSquares)):
@@ -83,7 +83,7 @@ class Recipe:
 
     @property
     def spans(self) -> bool:
-        """Whether the factor L of the kernel matrix is kept only for the dictionary."""
+        """Whether L is tracked only for the dictionary."""
         return isinstance(self.dictionary, ALD) and "L" not in self.belief.tracks
 
     def start(self, features: int, outputs: int = 1) -> State:
@@ -103,7 +103,7 @@ def predict(recipe: Recipe, state: State, x: Array) -> Prediction:
 
 
 def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
-    """Learn one sample, x (d,) and y (p,), in place, and return the result of the step."""
+    """Learn a sample, x (d,) and y (p,), in place. Return the result."""
     before = predict(recipe, state, x)
     variance = state.power * before.s
     now = recipe.forgetting.forget(state, before)
@@ -115,7 +115,7 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
     left = NEW
     if slot == NEW and state.size == recipe.budget:
         left = center_to_remove(recipe, state, now, e)
-        if left == state.size:  # x itself is rejected: it is projected onto the centers, or ignored
+        if left == state.size:  # x itself is removed: project it onto the centers, or ignore it
             slot, left = (0 if recipe.belief.projects else IGNORE), NEW
 
     if slot != IGNORE:
@@ -138,7 +138,7 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
 
 
 def center_to_remove(recipe: Recipe, state: State, now: Prediction, e: Array) -> int:
-    """Return the slot to remove from a full dictionary when x is admitted. The slot after the last is x itself."""
+    """Return the slot to remove from a full dictionary when x is admitted. The slot after the last center means x."""
     assert recipe.pruning is not None
     alpha, d = recipe.belief.candidates(state, now, e)
     born = np.append(state.born[: state.size], state.seen)

@@ -1,6 +1,6 @@
-"""onlinegp on Apache Spark 4: one model per key of a data frame or a stream, or one model of a large data frame.
+"""onlinegp on Apache Spark 4: a model per key of a data frame or stream, or one model for a large data frame.
 
-pyspark is imported with this module, and only with it: ``pip install 'onlinegp[spark]'``, and Java 17 or later.
+Only this package imports pyspark. It needs ``pip install 'onlinegp[spark]'``, and Java 17 or later.
 """
 
 try:

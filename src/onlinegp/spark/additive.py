@@ -1,4 +1,4 @@
-"""Learn a large data frame: one model per partition, merged in a tree."""
+"""Fit a model to a large data frame: a model per partition, then merge all models."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Model = TypeVar("Model", bound=AdditiveRegressor)
 def fit(df: DataFrame, *, features: str | Sequence[str], target: str, model: Model) -> Model:
     """Return a copy of the model that has learned all rows. Workers learn partitions, then the models are merged.
 
-    The result equals that of one pass to 1e-9, not to the last bit, because sums are rounded in another order. The rows
-    go once through Python; only what was learned goes to the driver.
+    The result equals one pass over all rows up to about 1e-9, because sums are rounded in another order. All rows pass
+    through Python workers once; only the models go to the driver.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def fit(df: DataFrame, *, features: str | Sequence[str], target: str, model: Mod
     target : str
         The column of y.
     model : estimator
-        One that can be merged: LinearRLS, RandomFeatureGP.
+        A model that can be merged: LinearRLS, RandomFeatureGP.
 
     Examples
     --------

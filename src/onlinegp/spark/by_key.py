@@ -1,4 +1,4 @@
-"""One model per key of a Spark data frame or stream. A stream keeps the models in Spark's state store."""
+"""One model per key of a Spark data frame or stream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from onlinegp.spark.columns import Roles, as_names, use_this_python
 
 LATE = ("refuse", "drop")
 ADDED = ("mean", "std", "lower", "upper", "log_density")
-STATE = "model"  # the name of the state variable in the checkpoint
+STATE = "model"  # name of the state variable in the checkpoint
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -48,15 +48,15 @@ def run_keyed(
     late: str = "refuse",
     level: float = 0.95,
 ) -> DataFrame:
-    """Predict each row, then learn it, with one model per key. For data frames and for streams.
+    """Predict each row of a data frame or stream, then learn it, with one model per key.
 
     The same rows give the same predictions and states as :func:`onlinegp.fleet.step` and as a
-    :class:`~onlinegp.Fleet` in memory. Spark does not keep the order of rows, so the rows of a key that come together
-    are sorted by `order`, and rows of equal order by target, then inputs.
+    :class:`~onlinegp.Fleet` in memory. Spark does not preserve the order of rows, so the rows of a key in a batch are
+    sorted by `order`, then by target and inputs.
 
-    The states of a stream are in its checkpoint, in Spark's RocksDB state store, and :func:`models` reads them. Each
-    key that has rows in a batch costs a few milliseconds, so choose a trigger that collects twenty rows per key or
-    more. The number of partitions (``spark.sql.shuffle.partitions``) stays that of the checkpoint's first batch.
+    The states of a stream are in its checkpoint, in Spark's RocksDB state store, and :func:`models` reads them. In each
+    batch, a key costs a few milliseconds, so choose a trigger that collects at least twenty rows per key. The first
+    batch of a checkpoint determines the number of partitions (``spark.sql.shuffle.partitions``).
 
     Parameters
     ----------
@@ -65,25 +65,25 @@ def run_keyed(
     key : str
         The column of the key: strings or whole numbers.
     order : str
-        The column that increases from row to row of a key: times, dates, numbers or strings.
+        The column that increases over the rows of a key: times, dates, numbers or strings.
     features : str or sequence of str
         The columns of the inputs: numbers.
     target : str
         The column of y.
     model : estimator
-        The model that every key starts with. A stream that continues from a checkpoint must use the same model.
+        The initial model of each key. A stream that continues from a checkpoint must use the same model.
     late : {"refuse", "drop"}
-        What to do with a late row, which is not newer than the last learned row of its key. "refuse" ends the query
-        with an error and keeps nothing of the batch. "drop" does not learn the row; the output marks it and has nulls
-        in place of its prediction.
+        How to treat a late row, which is not newer than the last learned row of its key. "refuse" ends the query with
+        an error, without learning the batch. "drop" does not learn the row; the output marks it, with nulls in place of
+        its prediction.
     level : float
         The probability that y is between `lower` and `upper`.
 
     Returns
     -------
     DataFrame
-        The columns of key, order and target, and mean, std, lower, upper, log_density (nulls if late) and late (a
-        boolean). So ``out.where("late").count()`` is the number of late rows.
+        The columns of key, order and target, then mean, std, lower, upper, log_density (null in late rows) and late
+        (boolean). ``out.where("late").count()`` is the number of late rows.
 
     Examples
     --------
@@ -125,18 +125,18 @@ def learn_keyed(
     model: OnlineRegressor,
     late: str = "refuse",
 ) -> DataFrame:
-    """Learn all rows of a data frame, with one model per key. Return the states, one row per key, for :func:`models`.
+    """Learn all rows of a data frame with one model per key. Return the states, one row per key, for :func:`models`.
 
     Parameters
     ----------
     df, key, order, features, target, model, late
-        See :func:`run_keyed`; `df` is not a stream, whose states are in its checkpoint.
+        See :func:`run_keyed`. `df` must not be a stream.
 
     Returns
     -------
     DataFrame
-        The columns key, state (bytes, see :func:`onlinegp.fleet.step`), model (what it started from, a model file),
-        last (the place of its last row) and late (the number of rows that were dropped).
+        The columns key, state (bytes, see :func:`onlinegp.fleet.step`), model (the initial model as a model file), last
+        (the order of the last row) and late (the number of dropped rows).
     """
     if df.isStreaming:
         raise ValueError("df must not be a stream. Use run_keyed, and read the states with models(checkpoint).")
@@ -161,12 +161,12 @@ Kept = tuple[bytes, bytes, Any, int]  # state, model, last, late
 
 @dataclass(frozen=True)
 class Task:
-    """Learns and predicts the rows of a key.
+    """Learn and predict the rows of a key.
 
     Parameters
     ----------
     model, about : estimator, bytes
-        What every key starts from, and the same as a file, with the names of the columns and the schema of the states.
+        The initial model, and the same model as a file with the names of the columns and the schema of the states.
     late, level : str, float
         See `run_keyed`.
     """
@@ -177,7 +177,7 @@ class Task:
     level: float
 
     def advance(self, key: Any, kept: Kept | None, rows: pd.DataFrame) -> tuple[Kept, pd.DataFrame]:
-        """Learn rows of a key, in any order. Return what to store, and the rows with predictions."""
+        """Learn rows of a key, in any order. Return the new state, and the rows with predictions."""
         state, about, last, dropped = kept or (None, self.about, None, 0)
         if bytes(about) != self.about:
             raise ValueError(
@@ -193,7 +193,7 @@ class Task:
         if newer.any():
             X: Any = (
                 values[newer, 1:] if values.shape[1] > 1 else None
-            )  # no inputs: a series is predicted from its past
+            )  # without inputs, a series is predicted from its past
             try:
                 state, trace = step(self.model, None if state is None else bytes(state), X, values[newer, 0])
             except Exception as error:
@@ -208,7 +208,7 @@ class Task:
 
 
 def in_order(place: Any, values: Array, last: Any) -> tuple[Any, NDArray[np.bool_]]:
-    """Return how to sort rows by order, and which of the sorted rows are newer than the one before and than `last`.
+    """Return indices that sort rows by order, and which of the sorted rows are newer than the rows before and `last`.
 
     Rows with the same order are sorted by their values, because Spark may deliver them in any order.
     """
@@ -237,7 +237,7 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
         pass
 
 
-# Inside
+# Internals
 
 
 def _prepared(
@@ -250,16 +250,16 @@ def _prepared(
     late: str,
     level: float,
 ) -> tuple[Roles, Task]:
-    """Check the arguments. Return the roles of the columns and the task."""
+    """Check the arguments. Return the roles of columns and the task."""
     if not isinstance(model, OnlineRegressor):
-        raise TypeError(f"model must be one of onlinegp's models, such as KRLST(), got {model!r}.")
+        raise TypeError(f"model must be a model of onlinegp, such as KRLST(), got {model!r}.")
     if late not in LATE:
         raise ValueError(f"late must be one of {', '.join(LATE)}, got {late!r}.")
     probability(WIDE, level=level)
     roles = Roles(key, order, as_names(features=features), target)
     roles.check(df, (*ADDED, "late"))
     if not roles.features and not model.features_optional:
-        raise ValueError("features must name at least one column, got none. Only models of lags need none.")
+        raise ValueError("features must name at least one column, got none. Only models with lags need no features.")
     model = model.unfitted()
     schema = json.loads(start_members(model, len(roles.features), 1).schemas[False].text)
     about = to_bytes(model, extra={"names": list(roles.features), "target": target, "schema": schema})
@@ -285,7 +285,7 @@ def _check_store(df: DataFrame) -> None:
 
 
 def _together(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of a key. Many rows come in several frames."""
+    """Return the rows of a key, which come in one or more frames."""
     some = list(parts)
     return some[0] if len(some) == 1 else pd.concat(some, ignore_index=True)
 

@@ -1,8 +1,8 @@
-"""The columns of a Spark data frame by role. They are checked when a query is built, and Python gets plain numbers.
+"""The roles of columns in a Spark data frame, and their conversion to plain numbers for Python.
 
 Between Spark and pandas, times would become local times, of which one hour per year is ambiguous, and whole numbers
 would become floats if the column has a null. So Python gets the order of a row as its *place*: a whole number, a float
-or a text that sorts in the same way and can be converted back. Nulls are refused before that.
+or a text that sorts in the same way and can be converted back. Nulls raise an error before.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WHOLE = (ByteType, ShortType, IntegerType, LongType)
 
 @dataclass(frozen=True)
 class Place:
-    """Convert an order column to a sortable value and back; `kind` is the type of the value."""
+    """Convert an order column to a sortable value and back. `kind` is the type of the value."""
 
     kind: DataType
     there: Callable[[Column], Column]
@@ -43,10 +43,10 @@ class Place:
 
 
 def place_of(kind: DataType) -> Place | None:
-    """Return how to convert values of a type so that Python sorts them as Spark does; None if that is not possible."""
+    """Return a conversion of values of a type for which Python and Spark sort equally, or None."""
     if isinstance(kind, TimestampType):
         return Place(LongType(), F.unix_micros, F.timestamp_micros)
-    if isinstance(kind, TimestampNTZType):  # as 2026-01-31 12:00:00.5, which sorts like the time
+    if isinstance(kind, TimestampNTZType):  # a text such as 2026-01-31 12:00:00.5, which sorts like the time
         return Place(StringType(), lambda column: column.cast("string"), lambda column: column.cast("timestamp_ntz"))
     if isinstance(kind, DateType):
         return Place(LongType(), lambda column: F.unix_date(column).cast("long"), _date)
@@ -73,7 +73,7 @@ class Roles:
     target: str
 
     def check(self, df: DataFrame, added: Sequence[str]) -> None:
-        """Refuse a data frame that lacks these columns, or has columns of other types."""
+        """Raise an error if a data frame lacks these columns, or if they have other types."""
         kinds = {name: _kind(df, role, name) for role, name in (("key", self.key), ("order", self.order))}
         if not isinstance(kinds[self.key], (*WHOLE, StringType)):
             raise _wrong("key", self.key, kinds[self.key], "strings or whole numbers", "string")
@@ -107,13 +107,13 @@ class Roles:
 
 
 def check_numbers(df: DataFrame, features: Sequence[str], target: str) -> None:
-    """Refuse features and targets that are not numbers."""
+    """Raise an error if features or target are not numbers."""
     for role, name in (*(("features", name) for name in features), ("target", target)):
         kind = _kind(df, role, name)
         if not isinstance(kind, NumericType | BooleanType):
             raise _wrong(role, name, kind, "numbers", "double")
     if target in features:
-        raise ValueError(f"target must not be one of the features, got {target!r}. It would predict itself.")
+        raise ValueError(f"target must not be a feature, got {target!r}: it would predict itself.")
 
 
 def numbers(df: DataFrame, features: Sequence[str], target: str) -> list[Column]:
@@ -123,7 +123,7 @@ def numbers(df: DataFrame, features: Sequence[str], target: str) -> list[Column]
 
 
 def as_names(**names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns, of one or of several."""
+    """Return names of columns, given as a string or as a sequence."""
     ((role, value),) = names.items()
     several = (value,) if isinstance(value, str) else tuple(value)
     if not all(isinstance(name, str) for name in several):
@@ -132,20 +132,20 @@ def as_names(**names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def use_this_python(df: DataFrame) -> None:
-    """Make the workers of a local session run the Python of this process, unless PYSPARK_PYTHON is set."""
+    """Let the workers of a local session use the Python of this process, unless PYSPARK_PYTHON is set."""
     context = getattr(df.sparkSession, "sparkContext", None)
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
 
 
-# Inside
+# Internals
 
 
 def _there(df: DataFrame, role: str, name: str, odd: Callable[[Column], Column] | None = None) -> Column:
-    """Return a column that stops the query with an error at a null or NaN."""
+    """Return a column that stops the query with an error if a value is null or NaN."""
     column = df[_tick(name)]
     missing = column.isNull() if odd is None else column.isNull() | odd(column)
-    message = f"{role} must be present in every row, but column {name!r} has a row without it. Drop such rows first."
+    message = f"{role} must be present in every row, but column {name!r} has missing values. Drop such rows first."
     return F.when(missing, F.raise_error(F.lit(message))).otherwise(column)
 
 

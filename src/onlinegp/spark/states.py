@@ -1,4 +1,4 @@
-"""Read the models of a stream from its checkpoint while it is stopped, or from a data frame of states."""
+"""Read the models of a stopped stream from its checkpoint, or from a data frame of states."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ def models(
 ) -> dict[Key, OnlineRegressor]:
     """Return the models of keys as estimators, from the checkpoint of a stream or from a data frame of states.
 
-    All models are loaded into this process. If there are many keys, name those that you need.
+    All models are loaded into this process. If there are many keys, pass the keys that you need.
 
     Parameters
     ----------
     states : path or DataFrame
-        The ``checkpointLocation`` of a stream, as of its last batch that was completed; or what `learn_keyed` returns.
+        The ``checkpointLocation`` of a stream, with the states after its last complete batch; or the result of
+        `learn_keyed`.
     keys : iterable, optional
         All if None.
     operator : int
-        The number of this operator among the operators of the query that keep states, counted from 0.
+        The index of this operator among the stateful operators of the query.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def models(
 
 
 def stored(checkpoint: str, operator: int = 0) -> DataFrame:
-    """Return what a checkpoint stores per key, with the columns of `learn_keyed`."""
+    """Return the stored values of a checkpoint per key, with the columns of `learn_keyed`."""
     spark = SparkSession.getActiveSession()
     if spark is None:
         raise RuntimeError("reading a checkpoint requires an active Spark session. Start one first.")

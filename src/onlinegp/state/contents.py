@@ -1,6 +1,6 @@
 """Dump, check and load the contents of a learner: everything that it has learned, by name.
 
-Loading is all or nothing: everything is checked, including inner learners, before anything changes.
+Everything is checked, including inner learners, before loading changes anything.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from onlinegp.state.fields import Field, Fields
 
 Contents = dict[str, Any]  # arrays, numbers and strings by name, as in files
-Values = dict[str, Any]  # the same by field; an inner learner has a dictionary of its own
+Values = dict[str, Any]  # values by field, where an inner learner is a dictionary
 
 
 class WithFields:
-    """A learner, or a part of one, that declares its fields. It can also define `check` and `rebuild`.
+    """Base class of learners, and parts of learners, that declare their fields. They can define `check` and `rebuild`.
 
     Attributes
     ----------
     fields : the fields by name, in the order in which they are stored
     compact_fields : the fields of a compact dump, if they differ
-    lengths : the lengths in shapes that may vary, by name, and the bound of each: a number, an attribute, or None
+    lengths : {name of a varying length in shapes: its bound, which is a number, an attribute, or None}
     """
 
     lengths: Mapping[str, int | str | None] = {}
@@ -38,13 +38,13 @@ class WithFields:
         return None
 
     def check(self, values: Values) -> None:
-        """Raise a ValueError if the values of fields contradict each other."""
+        """Raise a ValueError if values of fields contradict each other."""
 
     def rebuild(self) -> None:
-        """Compute what follows from the fields, after they were loaded."""
+        """After loading, compute what follows from the fields."""
 
     def children(self) -> Mapping[str, Any]:
-        """Return the inner learners and the parts with fields, by the names of their fields."""
+        """Return the inner learners and parts by the names of their fields."""
         names = [name for name, field in self.fields.items() if field.kind == "learner"]
         return {name: _attribute(self, name, self.fields[name]) for name in names}
 
@@ -58,7 +58,7 @@ class WithFields:
         load_contents(self, contents)
 
     def assign(self, values: Values) -> None:
-        """Set the attributes to checked values. Learners that store values elsewhere override this."""
+        """Set the attributes to checked values. Override this if values are stored elsewhere."""
         for name, child in self.children().items():
             _assign(child, values[name])
         for name, field in self.fields.items():
@@ -70,9 +70,10 @@ class WithFields:
 
 
 def dump(learner: Any, *, compact: bool = False) -> Contents:
-    """Return everything that the next row needs, by name: the fields of a learner, or the result of its own `dump`.
+    """Return everything that a learner needs for the next row, by name.
 
-    A compact dump is rounded, and leaves out what can be computed again. `load` accepts both.
+    These are its fields, or the result of its method `dump`. A compact dump is rounded, and leaves out what can be
+    computed again. `load` accepts both.
     """
     own = getattr(learner, "dump_compact" if compact else "dump", None)
     contents: Contents = dump_contents(learner, compact=compact) if own is None else own()
@@ -80,7 +81,7 @@ def dump(learner: Any, *, compact: bool = False) -> Contents:
 
 
 def load(learner: Any, contents: Contents) -> None:
-    """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
+    """Continue exactly from the contents of `dump`. Raise a ValueError if they do not fit."""
     own = getattr(learner, "load", None)
     if own is None:
         load_contents(learner, contents)
@@ -103,15 +104,15 @@ def dump_contents(learner: WithFields, *, compact: bool = False) -> Contents:
 
 
 def load_contents(learner: Any, contents: Contents) -> None:
-    """Continue from dumped contents, bit for bit. Raise a ValueError if they do not fit."""
+    """Continue exactly from dumped contents. Raise a ValueError if they do not fit."""
     _assign(learner, check_contents(learner, contents))
 
 
 def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
-    """Return the values of a learner's fields, or raise a ValueError that names the invalid one.
+    """Return the values of the fields of a learner. Raise a ValueError that names the first invalid field.
 
-    A compiled learner has the fields of its readable twin, `reference`. A learner without fields checks its contents
-    itself, in `load`. In messages, `path` is put before the names.
+    A compiled learner has the fields of its Python twin, `reference`. A learner without fields checks its contents in
+    `load`. In messages, `path` precedes the names.
     """
     owner = getattr(learner, "reference", learner)
     fields = getattr(owner, "fields", None)
@@ -160,7 +161,7 @@ def _prefix(name: str, field: Field) -> str:
 
 
 def _split(fields: Fields, contents: Contents, path: str) -> tuple[Contents, dict[str, Contents]]:
-    """Split contents into the fields and those of each inner learner. Refuse unknown and missing names."""
+    """Divide contents into fields and inner learners. Raise an error for unknown and missing names."""
     if not any(field.kind == "learner" for field in fields.values()) and contents.keys() == fields.keys():
         return contents, {}
     own = {name: contents[name] for name, field in fields.items() if name in contents and field.kind != "learner"}
@@ -179,11 +180,11 @@ def _split(fields: Fields, contents: Contents, path: str) -> tuple[Contents, dic
 
 
 class _Sizes:
-    """Look up names in shapes and bounds: integer fields, varying lengths, or attributes of the learner."""
+    """Resolve names in shapes and bounds: integer fields, varying lengths, or attributes of the learner."""
 
     def __init__(self, learner: WithFields) -> None:
         self._learner = learner
-        self.known: dict[str, int] = {}  # integer fields, and varying lengths after the first array that has them
+        self.known: dict[str, int] = {}  # integer fields, and the varying lengths found so far
 
     def bound(self, bound: Any) -> Any:
         return getattr(self._learner, bound) if isinstance(bound, str) else bound

@@ -1,11 +1,11 @@
 """Fields of learners: the kind, shape and range of each stored value.
 
-Shapes are given by name::
+Shapes contain names::
 
     fields = {"seen": integer(), "weights": array("size", "outputs"), "variance": array("outputs", least=0.0)}
 
-A name in a shape is an integer field, a varying length (`WithFields.lengths`), or an attribute of the learner: a number
-such as `features`, or something with a length. A bound of a range is a number, the name of an attribute, or None.
+A name in a shape is an integer field, a varying length (`WithFields.lengths`), or an attribute of the learner, which is
+a number such as `features` or has a length. A bound of a range is a number, the name of an attribute, or None.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Bound = float | str | None
 
 @dataclass(frozen=True)
 class Field:
-    """The description of a stored value. The functions below create it.
+    """The description of a stored value, created by the functions below.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Field:
         return value if self.kind == "text" else int(value) if self.kind == "integer" else float(value)
 
     def checked(self, name: str, value: Any, shape: tuple[int, ...], least: float | None, most: float | None) -> Any:
-        """Return a stored value, or raise a ValueError with its name if its type, shape or range is wrong."""
+        """Check the type, shape and range of a stored value, and return it. Errors contain its name."""
         if self.kind == "text":
             if not isinstance(value, str):
                 raise ValueError(f"{name} must be a text, got {reprlib.repr(value)}.")
@@ -95,7 +95,7 @@ Fields = Mapping[str, Field]
 
 
 def integer(*, least: Bound = 0, most: Bound = LARGEST_COUNT, attribute: str = "") -> Field:
-    """A whole number."""
+    """An integer."""
     return Field("integer", least=least, most=most, attribute=attribute)
 
 
@@ -115,7 +115,7 @@ def points(count: Size, *, attribute: str = "") -> Field:
 
 
 def integers(*shape: Size, least: Bound = None, most: Bound = None, attribute: str = "") -> Field:
-    """An array of whole numbers."""
+    """An array of integers."""
     return Field("integers", shape, np.int64, least=least, most=most, attribute=attribute)
 
 
@@ -140,7 +140,7 @@ def text(*, attribute: str = "") -> Field:
 
 
 def model(*, attribute: str = "") -> Field:
-    """A model that was chosen while learning: its description and its record, in bytes; see `onlinegp.state.record`."""
+    """The bytes of a model that was chosen while learning: description and record, see `onlinegp.state.record`."""
     return Field("model", ("",), np.uint8, attribute=attribute)
 
 

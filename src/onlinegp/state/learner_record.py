@@ -1,4 +1,4 @@
-"""Records of learners: the schema that follows from their fields, and their contents as bytes."""
+"""Convert the contents of learners to records of bytes and back, with a schema from their fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onlinegp.state.contents import Contents, WithFields
 from onlinegp.state.fields import Size
 from onlinegp.state.record import AGAIN, FOREIGN, HEAD, LEARNED, RESTORE, Described, Entry, Schema, check_head
 
-MAX_UNPROVEN_COLUMNS = 10_000  # columns that are accepted without arrays of that size
+MAX_UNPROVEN_COLUMNS = 10_000  # larger numbers of columns are accepted only with arrays of this size
 ABOUT = (
     *(Entry("features", "integer"), Entry("outputs", "integer"), Entry("single", "integer")),
     Entry("largest", "number"),
@@ -24,7 +24,7 @@ _ABOUT = struct.Struct("<qqq")
 
 
 def schema_of(learner: Any, *, compact: bool = False) -> Schema:
-    """Return the schema of the records of a learner, in full or compact."""
+    """Return the schema of full or compact records of a learner."""
     return _schema((*ABOUT, *_entries(learner, compact, LEARNED)))
 
 
@@ -51,7 +51,7 @@ class Schemas:
         return schema_of(self._learner, compact=True)
 
     def of(self, record: bytes) -> Schema:
-        """Return the schema of a record, or raise a ModelFileError."""
+        """Return the schema of a record. Raise a ModelFileError if it is unknown."""
         found = check_head(record)
         for compact in (False, True):
             if self[compact].checksum == found:
@@ -81,7 +81,7 @@ def _entries(learner: Any, compact: bool, path: str) -> list[Entry]:
 
 
 def _size(owner: WithFields, fields: Mapping[str, Any], size: Size, path: str) -> Size:
-    """Return a length that is the same in all records, or the name of one that each record contains."""
+    """Return a length that is equal in all records, or the name of a length that each record contains."""
     if isinstance(size, int):
         return size
     if size in owner.lengths or (size in fields and fields[size].kind == "integer"):
@@ -99,17 +99,17 @@ def learner_to_bytes(schema: Schema, contents: Contents) -> bytes:
 
 
 def learner_from_bytes(schema: Schema, data: bytes) -> Contents:
-    """Return features, outputs, single, largest and learned of a record, or raise a ModelFileError."""
+    """Return features, outputs, single, largest and learned of a record. Raise a ModelFileError if it is not valid."""
     return _nested(schema.from_bytes(data))
 
 
 def described_to_bytes(description: str, learner: Any, contents: Contents) -> bytes:
-    """Return the contents of a model as a record that includes a description and its schema."""
+    """Return the contents of a model as a record with its description and schema."""
     return Described(description, schema_of(learner), _flat(contents)).to_bytes()
 
 
 def described_from_bytes(data: bytes) -> tuple[str, Contents]:
-    """Return the description and the contents from `described_to_bytes`, or raise a ModelFileError."""
+    """Return description and contents of bytes from `described_to_bytes`. Raise a ModelFileError if not valid."""
     found = Described.from_bytes(data)
     return found.description, _nested(found.contents)
 
@@ -131,7 +131,7 @@ def _nested(contents: Contents) -> Contents:
 
 
 def about_of(data: bytes) -> dict[str, Any]:
-    """Return features, outputs and single of a record, which determine its schema, or raise a ModelFileError."""
+    """Return features, outputs and single of a record, which determine the schema. Raise a ModelFileError if cut."""
     check_head(data)
     if len(data) < HEAD.size + _ABOUT.size:
         raise ModelFileError(f"the numbers of the state are cut short. {RESTORE}")
@@ -142,7 +142,7 @@ def about_of(data: bytes) -> dict[str, Any]:
 
 
 def check_sizes(about: Mapping[str, Any], proven: int) -> None:
-    """Refuse invalid features, outputs and single. Large sizes must not exceed `proven`, the stored numbers."""
+    """Raise an error for invalid features, outputs or single. Large sizes must not exceed `proven` stored numbers."""
     for name, least in (("features", 0), ("outputs", 1)):
         value = about.get(name)
         if type(value) is not int or not least <= value <= max(MAX_UNPROVEN_COLUMNS, proven):
@@ -155,6 +155,6 @@ def check_sizes(about: Mapping[str, Any], proven: int) -> None:
 
 
 def check_largest(largest: Any) -> None:
-    """Refuse an invalid largest |y|."""
+    """Raise an error for an invalid largest |y|."""
     if isinstance(largest, bool) or not isinstance(largest, int | float) or not 0.0 <= largest < float("inf"):
         raise ModelFileError(f"largest must be a number of at least zero, got {reprlib.repr(largest)}. {RESTORE}")

@@ -1,4 +1,4 @@
-"""The record: the contents of a learner as bytes. Model files, fleets, stores, Spark, copies and `step` use it.
+"""Records: the contents of a learner as bytes, for model files, fleets, stores, Spark, copies and `step`.
 
 All numbers are little-endian::
 
@@ -8,13 +8,13 @@ All numbers are little-endian::
     schema     uint32, the CRC-32 of the text of the schema
     integers   int64 each
     numbers    float64 each
-    others     arrays and texts; a varying length (int64) comes before the first array that has it, and zeros pad the
-               end of each to eight bytes
+    others     arrays and texts, padded with zeros to eight bytes; a varying length (int64) comes before the first array
+               that has it
 
 Entries are in the order of the schema, which lists their names, kinds and shapes in JSON. A file, a store or a query
-stores the schema once for all its records. The first entries of a learner's record are features, outputs, whether y has
-one dimension, and the largest absolute y so far. Nothing in a record is ever executed, and no array is allocated before
-its length was compared with the number of bytes.
+stores the schema once for all records. The record of a learner begins with features, outputs, whether y has one
+dimension, and the largest absolute y so far. Records are safe to read: nothing is executed, and each length is compared
+with the number of bytes before memory is allocated.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from onlinegp.state.fields import Size
 MAGIC, VERSION = b"ogprec", 1
 OLD_MAGIC = b"ogpstat"
 HEAD = struct.Struct("<6sHII")
-CHECKED = 12  # offset of the bytes that the checksum covers
+CHECKED = 12  # the checksum covers the bytes from here
 TYPES = {name: np.dtype(name) for name in ("<f8", "<f4", "<i8", "|u1", "|b1")}
 ARRAYS = ("array", "points", "integers", "flags", "triangle", "data")  # kinds with a type and a shape
-FOREIGN = "contents"  # the kind of a learner without fields: a described record of its dump
+FOREIGN = "contents"  # kind of a learner without fields: a described record of its dump
 BYTES = ("text", "model", FOREIGN)  # kinds that are bytes with their own length
-LEARNED = "learned."  # prefix of the names of a learner's fields
+LEARNED = "learned."  # prefix of the names of fields
 AGAIN = "Learn it again, or use the version of onlinegp that wrote it."
 RESTORE = "Use an undamaged copy."
 _LENGTH = struct.Struct("<q")
@@ -50,7 +50,7 @@ _DESCRIBED = struct.Struct("<II")
 
 
 class Entry(NamedTuple):
-    """A value in a record. A name in the shape is an integer in the record, or a varying length."""
+    """A value in a record. Names in the shape are integers in the record or varying lengths."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
 
 class Schema:
-    """The entries of a record, in order. A schema writes and reads records.
+    """The entries of a record, in order. It converts contents to records and back.
 
     Attributes
     ----------
@@ -84,11 +84,11 @@ class Schema:
 
     @staticmethod
     def parse(found: Any) -> Schema:
-        """Return the schema that a file holds, as JSON or its text, or raise a ModelFileError."""
+        """Return the schema in JSON data or its text. Raise a ModelFileError if it is not valid."""
         return _parse_short(found) if isinstance(found, str) and len(found) < 10_000 else _parse(found)
 
     def to_bytes(self, contents: Contents) -> bytes:
-        """Return the contents as a record. They must have the entries of the schema."""
+        """Return contents, which must have the entries of the schema, as a record."""
         contents = _without_foreign(contents, self.foreign, self._names) if self.foreign else contents
         if odd := contents.keys() ^ self._names:
             raise ModelFileError(f"{min(odd)!r} cannot be stored: the learner has other fields.")
@@ -108,7 +108,7 @@ class Schema:
         return HEAD.pack(MAGIC, VERSION, zlib.crc32(body, zlib.crc32(start)), self.checksum) + body
 
     def from_bytes(self, data: bytes) -> Contents:
-        """Return the contents of a record, or raise a ModelFileError."""
+        """Return the contents of a record. Raise a ModelFileError if it is not valid."""
         if check_head(data) != self.checksum:
             raise ModelFileError(f"the state has other fields than this model. {AGAIN}")
         place = HEAD.size + self._scalars.size
@@ -118,7 +118,7 @@ class Schema:
             zip((*self._integers, *self._numbers), self._scalars.unpack_from(data, HEAD.size), strict=True)
         )
         known = {name: values[name] for name in self._integers}
-        own = bytearray(data)  # one copy, which the arrays share and may change
+        own = bytearray(data)  # a single copy for all arrays, which may be changed
         for entry in self._others:
             values[entry.name], place = _read(entry, own, place, known)
         if place != len(data):
@@ -156,7 +156,7 @@ def _parse(found: Any) -> Schema:
 
 
 def _written(entry: Entry, value: Any, known: dict[str, int]) -> list[bytes]:
-    """Return the bytes of an array or a text: lengths that are new, the values, and zeros for padding."""
+    """Return the bytes of an array or a text: new varying lengths, the values, and zeros for padding."""
     if entry.kind in BYTES:
         data = value.encode() if isinstance(value, str) else bytes(value)
         return [_LENGTH.pack(len(data)), data, bytes(-len(data) % 8)]
@@ -175,7 +175,7 @@ def _written(entry: Entry, value: Any, known: dict[str, int]) -> list[bytes]:
 
 
 def _read(entry: Entry, data: bytearray, place: int, known: dict[str, int]) -> tuple[Any, int]:
-    """Return a value and where the next one begins."""
+    """Return a value and the position of the next value."""
     if entry.kind in BYTES:
         length, place = _length(entry, data, place)
         _check_room(entry, data, place, length)
@@ -220,13 +220,13 @@ def _text(entry: Entry, raw: bytes) -> str:
 
 def _not_finite(name: str) -> str:
     name = name.removeprefix(LEARNED)
-    return f"{name} holds a value that is not finite: the model has broken down. Start from scratch."
+    return f"{name} holds a value that is not finite: the model has diverged. Start from scratch."
 
 
 def check_head(data: bytes) -> int:
-    """Return the checksum of a record's schema, once that of its bytes is right; or raise a ModelFileError."""
+    """Check a record, and return the checksum of its schema. Raise a ModelFileError if the record is damaged."""
     if data[: len(OLD_MAGIC)] == OLD_MAGIC:
-        raise ModelFileError(f"the state has the format {data[:8].decode('ascii', 'replace')}, an old one. {AGAIN}")
+        raise ModelFileError(f"the state has the old format {data[:8].decode('ascii', 'replace')}. {AGAIN}")
     if len(data) < HEAD.size or data[: len(MAGIC)] != MAGIC:
         raise ModelFileError(f"these bytes are not the state of a model, or they are cut short. {RESTORE}")
     _, version, checksum, schema = HEAD.unpack_from(data)
@@ -238,7 +238,7 @@ def check_head(data: bytes) -> int:
 
 
 def _entry(found: Any) -> Entry:
-    """Return an entry of a schema that a file holds, or raise an error."""
+    """Return an entry of a schema from JSON data. Raise an error if it is not valid."""
     name, kind, *more = found
     if not isinstance(name, str) or kind not in ("integer", "number", *ARRAYS, *BYTES):
         raise ValueError(f"{reprlib.repr(found)} is not an entry of a schema")
@@ -257,7 +257,7 @@ def _entry(found: Any) -> Entry:
 
 
 class Described(NamedTuple):
-    """A description, a schema and contents: bytes that describe themselves."""
+    """A description, a schema and a record together."""
 
     description: str
     schema: Schema
@@ -271,7 +271,7 @@ class Described(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes, *, foreign: bool = True) -> Described:
-        """Return what `to_bytes` wrote, or raise a ModelFileError; `foreign` allows learners without fields."""
+        """Parse bytes of `to_bytes`. Raise a ModelFileError if not valid. `foreign` allows learners without fields."""
         first, second = _DESCRIBED.unpack_from(data) if len(data) >= _DESCRIBED.size else (len(data), 0)
         middle, end = _DESCRIBED.size + first, _DESCRIBED.size + first + second
         if end > len(data):
@@ -282,12 +282,12 @@ class Described(NamedTuple):
             raise ModelFileError(f"the description of a state is not valid UTF-8 text. {RESTORE}") from None
         schema = Schema.parse(text)
         if schema.foreign and not foreign:
-            raise ModelFileError(f"a learner without fields cannot hold another one. {RESTORE}")
+            raise ModelFileError(f"a learner without fields cannot contain another such learner. {RESTORE}")
         return cls(description, schema, schema.from_bytes(data[end:]))
 
 
 def _without_foreign(contents: Contents, foreign: list[str], names: set[str]) -> Contents:
-    """Return contents in which the dump of each learner without fields is one entry, a described record."""
+    """Replace the dump of each learner without fields by one entry, a described record."""
     rest = dict(contents)
     for name in sorted(foreign, key=len, reverse=True):
         prefix = name[:-1]
@@ -308,7 +308,7 @@ def _with_foreign(contents: Contents, foreign: list[str]) -> Contents:
 
 
 def _entry_of(name: str, value: Any) -> Entry:
-    """Return the entry of a value of a learner without fields, with free lengths."""
+    """Return the entry for a value of a learner without fields, with varying lengths."""
     if isinstance(value, np.ndarray) and value.dtype.str in TYPES:
         return Entry(name, "array", value.dtype.str, tuple(f"{name}[{axis}]" for axis in range(value.ndim)))
     kinds = {str: "text", int: "integer", float: "number", np.int64: "integer", np.float64: "number"}

@@ -1,5 +1,5 @@
-"""Streams: read rows from a file or a pipe, predict and learn them, write the predictions, and survive a crash.
+"""Streams: read rows from a file or a pipe, predict and learn them, write predictions, and resume after a crash.
 
-`reading` opens files and pipes, `running` holds the loop over the rows with its scores and checkpoints, and `writing`
+`reading` opens files and pipes, `running` contains the loop over the rows with scores and checkpoints, and `writing`
 writes predictions and reports.
 """

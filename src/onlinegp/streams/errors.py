@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SHOWN = 20  # names in a message
-LONG = 200  # characters of one text in a message
+SHOWN = 20  # largest number of names in a message
+LONG = 200  # largest number of characters of a text in a message
 
 
 class BadData(ValueError):
@@ -23,7 +23,7 @@ class CheckpointError(ValueError):
 
 
 class StreamBreakdownError(ValueError):
-    """The predictions of a model are no longer valid; `predicted` holds those of the earlier rows of the block."""
+    """A model has diverged. `predicted` holds the predictions of the earlier rows of the block."""
 
     def __init__(self, model: object, reason: str, *, where: str = "", predicted: Any = ()) -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that cannot be used: where it is, and why."""
+    """A row that cannot be used, with its place and the reason."""
 
     line: int
     column: str
@@ -56,7 +56,7 @@ class BadRow:
         value = f": {short(self.value)!r}" if self.column else ":"
         return (
             f"{path}, line {self.line}{column}{value} {self.reason}. "
-            f"Correct the row; `run` and `predict` leave such rows out with --on-bad-row skip --rejects FILE."
+            f"Correct the row, or leave such rows out with --on-bad-row skip --rejects FILE (in `run` and `predict`)."
         )
 
 
@@ -64,14 +64,14 @@ def other_input(path: str, why: str) -> CheckpointError:
     """Return the error for a checkpoint that was made from another input."""
     return CheckpointError(
         f"{path} is not the input that the checkpoint belongs to: {why}. "
-        f"Restore that input, continue with this one by --resume next, or start again with an empty checkpoint folder."
+        f"Restore the first input, continue with this input by --resume next, or start again with an empty folder."
     )
 
 
 def printable(text: str) -> str:
-    """Return a text that is safe on a terminal: escape unprintable characters, keep line ends.
+    """Escape unprintable characters except line ends, so that a text is safe on a terminal.
 
-    Text from the data may hold sequences that move the cursor, change colors or reverse the order of letters.
+    Data may contain sequences that move the cursor, change colors or reverse the order of letters.
     """
     if text.isprintable():
         return text
@@ -79,11 +79,11 @@ def printable(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text, cut to the length that a message can hold."""
+    """Shorten a text for a message."""
     return text if len(text) <= LONG else f"{text[:LONG]}..."
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names with commas; only the first ones if there are many."""
+    """Join names with commas. If there are many names, list only the first."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(short, names[:SHOWN])) + more

@@ -1,4 +1,4 @@
-"""Numbers to text and back: by pyarrow if it is installed, otherwise in Python, with the same result."""
+"""Convert numbers to text and back, with pyarrow or in pure Python, with the same results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array
 from onlinegp.columns.encoders import MISSING
 
-MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # the characters of a number, by its decimal mark
+MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # decimal mark: the characters of a number
 
 
 @cache
@@ -26,23 +26,23 @@ def arrow() -> Any:
 
 
 def need_arrow(what: str) -> Any:
-    """Return pyarrow, or raise an error that says how to install it."""
+    """Return pyarrow. Raise an error if it is not installed."""
     if arrow() is None:
         raise ValueError(f"{what} needs pyarrow, which is not installed. Install it with: pip install 'onlinegp[io]'")
     return arrow()
 
 
 def number(text: str, decimal: str = ".") -> float:
-    """Return the number in a text field, NaN if it is missing, or raise a ValueError.
+    """Return the number in a text field. Return NaN for a missing value, and raise a ValueError for other texts.
 
-    All readers follow this rule. Blanks and tabs around the field are ignored. The field is one of MISSING, or digits
-    with a sign, a decimal mark and an exponent, or infinity in words (which is refused later, by its value). `float`
-    accepts more; this does not: no underscores, no digits of other scripts, no other spelling of NaN.
+    All readers follow this rule. Blanks and tabs around the field are ignored. The field is an element of MISSING, or
+    digits with a sign, a decimal mark and an exponent, or infinity in words (which raises an error later). Unlike
+    `float`, this function accepts no underscores, no digits of other scripts, and no other spelling of NaN.
     """
     text = text.strip(" \t")
     if text in MISSING:
         return np.nan
-    if text.strip(MARKS[decimal]):  # empty if every character is one of these
+    if text.strip(MARKS[decimal]):  # not empty: the field has other characters
         if text.lower().lstrip("+-") in ("inf", "infinity"):
             return np.inf
         raise ValueError(text)
@@ -50,7 +50,7 @@ def number(text: str, decimal: str = ".") -> float:
 
 
 def with_codes(read: Callable[[Any], float], codes: Sequence[str]) -> Callable[[Any], float]:
-    """Return a reader of numbers that treats these texts, and numbers of these values, as missing."""
+    """Return a reader of numbers that treats the texts `codes`, and equal numbers, as missing."""
     if not codes:
         return read
     texts, values = set(codes), code_values(codes)
@@ -63,12 +63,12 @@ def with_codes(read: Callable[[Any], float], codes: Sequence[str]) -> Callable[[
 
 
 def code_values(codes: Sequence[str]) -> list[float]:
-    """Return the codes that are numbers: if -9999 means missing, so does -9999.0."""
+    """Return the codes that are numbers, so that -9999.0 also means missing if -9999 does."""
     return [number(code) for code in codes if code not in MISSING and is_number(code)]
 
 
 def not_a_number(field: Any) -> str:
-    """Return why a field is not a number, with a remedy if one is known."""
+    """Return why a field is not a number, with a remedy if there is one."""
     if isinstance(field, str):
         for decimal, other in ((",", "."), (".", ",")):
             if other not in field and is_number(field, decimal):
@@ -77,7 +77,7 @@ def not_a_number(field: Any) -> str:
 
 
 def is_number(field: str, decimal: str = ".") -> bool:
-    """Whether `number` accepts the field; a missing value counts."""
+    """Whether `number` accepts the field. Missing values are accepted, too."""
     try:
         number(field, decimal)
     except ValueError:
@@ -86,21 +86,21 @@ def is_number(field: str, decimal: str = ".") -> bool:
 
 
 def complaint(value: float) -> str | None:
-    """Return what is wrong with a feature's value, or None."""
+    """Return what is wrong with the value of a feature, or None."""
     if np.isnan(value):
-        return "means that the value is missing. Make the model with --missing impute to use the mean instead"
+        return "means that the value is missing. Train the model with --missing impute to use the mean instead"
     return outsized(value)
 
 
 def outsized(value: float) -> str | None:
-    """Return what is wrong with a number that is not missing, or None."""
+    """Return what is wrong with the size of a number, or None."""
     if np.isinf(value):
         return "infinity cannot be learned"
     return None if not abs(value) >= LARGEST else f"numbers must be below {LARGEST:g} in magnitude"
 
 
 def texts(values: Array) -> Any:
-    """Return the shortest text of each number that reads back as the same number; NaN becomes null.
+    """Return, for each number, the shortest text that reads back as the same number. NaN becomes null.
 
     The result is a pyarrow array of strings, or a list of strings and Nones.
     """
@@ -117,7 +117,7 @@ def floats(values: Array) -> Any:
 
 
 def text(value: float) -> str | None:
-    """Return one number as pyarrow writes it: positional from 1e-6 to 1e10, otherwise with an exponent."""
+    """Return the text of a number in the format of pyarrow: positional from 1e-6 to 1e10, else with an exponent."""
     if value != value:
         return None
     if value in (np.inf, -np.inf):
@@ -131,7 +131,7 @@ def text(value: float) -> str | None:
 
 
 def joined(columns: Sequence[Any], prefixes: Sequence[str], end: str, missing: str) -> bytes:
-    """Return rows of text: each column's value after its prefix, then `end`; None becomes `missing`."""
+    """Return the text of rows: the prefix and the value of each column, then `end`. None becomes `missing`."""
     pa = arrow()
     if pa is None or any(isinstance(column, list) for column in columns):
         lists = [column if isinstance(column, list) else column.to_pylist() for column in columns]
@@ -146,6 +146,6 @@ def joined(columns: Sequence[Any], prefixes: Sequence[str], end: str, missing: s
 
 
 def _bytes(rows: Any) -> bytes:
-    """Return the text of a string array, which is contiguous in memory."""
+    """Return the contiguous bytes of a string array."""
     offsets = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + len(rows) + 1]
     return rows.buffers()[2][int(offsets[0]) : int(offsets[-1])].to_pybytes()

@@ -72,7 +72,7 @@ def test_damaged_files(tmp_path):
         (tmp_path / "bad.parquet").write_bytes(data)
         args = ["run", tmp_path / "bad.parquet", *FIXED, "--features", "x", "--target", "y"]
         assert b"bad.parquet" in inside(*args, code=3).stderr
-    assert b"is not a file" in inside("run", "/dev/null", "--format", "parquet", *FIXED, code=1).stderr
+    assert b"is not a regular file" in inside("run", "/dev/null", "--format", "parquet", *FIXED, code=1).stderr
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["x", "x"])
     pq.write_table(table, tmp_path / "twice.parquet")
     assert b"more than once" in inside("run", tmp_path / "twice.parquet", *FIXED, code=3).stderr

@@ -120,4 +120,4 @@ def test_empty_and_devices(tmp_path):
         source = "-" if sent else tmp_path / "zeros.csv"
         assert b"line 1: holds zero bytes" in onlinegp("run", source, *FIXED, code=3, **sent).stderr
     assert b"is a folder" in inside("run", tmp_path, *FIXED, code=1).stderr
-    assert b"is longer than 16 MiB" in onlinegp("run", "/dev/zero", *FIXED, code=3).stderr
+    assert b"is longer than the limit of 16 MiB" in onlinegp("run", "/dev/zero", *FIXED, code=3).stderr

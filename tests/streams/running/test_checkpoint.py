@@ -183,7 +183,7 @@ def test_a_wrong_model_of_a_stream_is_refused(folder, path, value, message):
 @pytest.mark.parametrize(("path", "value"), WRONG, ids=lambda value: str(value)[:50])
 def test_wrong_entries_are_refused(folder, path, value):
     data = (folder / "a" / "checkpoint.ogp").read_bytes()
-    with pytest.raises(ModelFileError, match=r"stream's entry is not valid|is not a number"):
+    with pytest.raises(ModelFileError, match=r"the entry 'stream' is not valid|is not a number"):
         resumed(from_bytes(forged(data, changed(stream_of(data), path, value)))[1])
 
 

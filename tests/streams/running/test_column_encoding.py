@@ -152,7 +152,7 @@ def test_what_is_not_used_is_said_with_the_remedy(tmp_path):
     told = inside("run", path, *FIXED, "--out", tmp_path / "o.csv").stderr.decode()
     assert "not used: column1 (has no name: --features uses it)" in told
     assert "; day (dates: --dates calendar uses them)" in told
-    assert "other day (dates of another form: --dates calendar --date-format '%d.%m.%Y' uses them)" in told
+    assert "other day (dates in another format: --dates calendar --date-format '%d.%m.%Y' uses them)" in told
     assert "class (text: --categories onehot uses it)" in told
     assert "id (named like a key: --features uses it)" in told
     assert "predicted from x\n" in told
@@ -160,7 +160,7 @@ def test_what_is_not_used_is_said_with_the_remedy(tmp_path):
     assert "not used" not in told
     assert b"not used" not in inside("run", path, *FIXED, "--quiet", "--out", tmp_path / "o.csv").stderr
     told = inside("run", path, *FIXED, "--lags", "2", "--copy", "id,day", "--out", tmp_path / "o.csv").stderr.decode()
-    assert "not used: other day (dates of another form" in told
+    assert "not used: other day (dates in another format" in told
     assert "class (text" in told
     assert "column1" not in told
 
@@ -174,7 +174,7 @@ def test_text_that_is_asked_for_without_a_rule_is_refused_with_the_remedy(tmp_pa
     path = write(tmp_path / "a.csv", rows())
     for name, option in (("state", "--categories onehot"), ("when", "--dates calendar")):
         told = inside("run", path, *FIXED, "--features", name, code=3).stderr.decode()
-        assert f"'{name}' does not hold numbers. Add {option}" in told
+        assert f"'{name}' does not contain numbers. Add {option}" in told
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
@@ -391,5 +391,5 @@ def test_what_a_file_says_of_columns_is_checked(saved, path, value):
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
-    with pytest.raises(ModelFileError, match="stream's entry is not valid"):
+    with pytest.raises(ModelFileError, match="the entry 'stream' is not valid"):
         checked(stream, model)

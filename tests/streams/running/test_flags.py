@@ -138,10 +138,10 @@ def test_lags_of_the_target_are_inputs_of_a_table_with_times_where_they_help(tmp
             ]
             if rows == 400:
                 untouched = inside("run", *args, "--lags", "0", "--flag", "0.001").stderr
-                assert b"they help" not in untouched + inside("run", *args).stderr
+                assert b"are inputs, too" not in untouched + inside("run", *args).stderr
             args += ["--flag", "0.001", "--checkpoint", tmp_path / name, *(["--resume"] if rows == 500 else [])]
             told[name, rows] = inside("run", *args).stderr
-    assert [pair for pair, text in told.items() if b"they help" in text] == [("slow", 400)]
+    assert [pair for pair, text in told.items() if b"are inputs, too" in text] == [("slow", 400)]
     rows = rows_of(tmp_path / "slow.out.csv")
     assert len(rows) == 500
     assert np.mean([abs(float(row["mean"]) - float(row["y"])) for row in rows[400:]]) < 2.0
@@ -259,7 +259,7 @@ def test_a_trace_has_the_same():
         (["--flag", "1/year"], "--flag must be per minute, hour, day, week, month"),
         (["--flag", "0.1", "--on-flag", "no-such-program x"], "there is no such program"),
         (["--flag", "0.1", "--on-flag", "'"], "cannot be split into words"),
-        (["--ahead"], "--ahead predicts the next row before it arrives, but its x would not be known"),
+        (["--ahead"], "--ahead predicts the next row before it arrives, but then its x would be unknown"),
     ],
 )
 def test_bad_options_are_refused_before_the_output_is_touched(tmp_path, options, message):

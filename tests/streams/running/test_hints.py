@@ -25,9 +25,7 @@ def test_errors_that_repeat_or_follow_each_other_are_named():
     assert pattern_over_rows(wave, 0) == "errors repeat every 24 rows: try --lags 24"
     for i in range(1, len(z)):
         z[i] += 0.6 * z[i - 1]
-    assert (
-        pattern_over_rows(z, 0) == "errors follow each other, with a correlation of 0.6 from row to row: try --lags 10"
-    )
+    assert pattern_over_rows(z, 0) == "consecutive errors have a correlation of 0.6: try --lags 10"
     assert pattern_over_rows(z, 5).endswith("--lags 10")
 
 
@@ -48,7 +46,7 @@ def test_a_run_names_them_at_its_end_and_lags_help(tmp_path):
     )
     args = ["run", "d.csv", "--features", "x", "--model", "linearrls", "--tune", "100", "--out", "o.csv"]
     plain = inside(*args, cwd=tmp_path).stderr.decode()
-    assert plain.count("hint: errors follow each other") == 1
+    assert plain.count("hint: consecutive errors have") == 1
     assert "hint: errors follow" not in inside(*args, "--lags", "10", cwd=tmp_path).stderr.decode()
     assert "hint" not in inside(*args, "--quiet", cwd=tmp_path).stderr.decode()
 

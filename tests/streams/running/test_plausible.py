@@ -109,7 +109,7 @@ def test_one_impossible_value_is_flagged_and_does_not_spoil_the_model(tmp_path):
         told = inside("run", path, *model, *more, "--out", out).stderr.decode()
         rows = rows_of(out)
         errors[name] = np.median([abs(float(row["y"]) - float(row["mean"])) for row in rows[701:900]])
-        assert "1 target is far outside the range of all earlier ones" in told
+        assert "1 target is far outside the range of all earlier targets" in told
         assert ("flagged and not learned" in told) == (name == "flag")
         assert ("learned as errors of at most 3 standard deviations" in told) == (name == "robust")
         assert ("add --flag" in told) == (name == "plain")

@@ -68,7 +68,7 @@ def excess(s: Settings, model: OnlineRegressor, X: Array, y: Array, f: Array) ->
 
 
 def thinned(s: Settings, radius: float, X: Array, y: Array, f: Array) -> tuple[float, int]:
-    """Return the same for a KLMS that discards the samples that a QKLMS with this radius would merge."""
+    """Return the results of `excess` for a KLMS that discards the samples that QKLMS with this radius would merge."""
     first, last = slice(0, -s.last), slice(-s.last, None)
     size = QKLMS(RBF(1.0), step=s.step, radius=radius).run(X[first], y[first]).size
     new = np.diff(size, prepend=0) > 0

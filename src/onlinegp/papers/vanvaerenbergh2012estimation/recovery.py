@@ -1,4 +1,4 @@
-"""Draw streams from the model that KRLS-T assumes, estimate its hyperparameters, and measure what that gains.
+"""Draw streams from the model of KRLS-T, estimate the hyperparameters, and measure the gain in log density.
 
 Run time  30 s of processor time
 """
@@ -50,7 +50,7 @@ def stream(s: Settings, factor: float, repeat: int) -> tuple[Array, Array]:
 
 
 def run(s: Settings, factor: float, repeat: int) -> dict[str, float]:
-    """Return the estimates, and the log density per sample of trackers with the estimates, the truth, and neither."""
+    """Return the estimates, and log densities of trackers with the estimates, with the truth, and without forgetting."""
     X, y = stream(s, factor, repeat)
     half = s.rows // 2
     found = estimate_hyperparameters(X[:half], y[:half], rows=half)

@@ -1,4 +1,4 @@
-"""The experiments of the paper that this library started from. `onlinegp reproduce` runs them.
+"""The experiments of the main paper of this library. `onlinegp reproduce` runs them.
 
 Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression and kernel
 least mean squares algorithms", MLSP 2016 (the paper).
@@ -7,7 +7,7 @@ least mean squares algorithms", MLSP 2016 (the paper).
     fig2      learning curves on KIN40K, or on a simulated robot arm
     fig3      a nonlinear channel that changes abruptly
     beta      the choice of beta, an open question of the paper
-    residual  its other open question: a better algorithm of low complexity, on the data of figure 2
+    residual  another open question: a better algorithm of low complexity, on the data of figure 2
 """
 
 CITATION = (

@@ -24,7 +24,7 @@ NOTE = (
 
 
 def described(models: Mapping[str, OnlineRegressor]) -> dict[str, str]:
-    """Return every parameter of every model, defaults included."""
+    """Return all parameters of all models, including defaults."""
     texts = {}
     for name, model in models.items():
         params = ", ".join(f"{key}={value!r}" for key, value in model.get_params(deep=False).items() if key != "engine")
@@ -38,7 +38,7 @@ def beta_name(beta: float | str) -> str:
 
 def growing(kernel: Kernel, noise: float, betas: Sequence[float | str]) -> dict[str, RecipeRegressor]:
     """Return the algorithms of the KLMS family, without a limit on the dictionary."""
-    kxx = float(kernel.diag(np.zeros((1, 1)))[0])  # stationary: the same everywhere
+    kxx = float(kernel.diag(np.zeros((1, 1)))[0])  # equal everywhere for a stationary kernel
     models: dict[str, RecipeRegressor] = {
         "KLMS": KLMS(kernel, step=1.0 / kxx),
         "KNLMS": KNLMS(kernel, step=1.0, coherence=1.0, epsilon=EPSILON),

@@ -1,4 +1,4 @@
-"""The regression task of figure 2: KIN40K if the user has it, otherwise a simulated robot arm."""
+"""The regression task of figure 2: KIN40K, or a simulated robot arm without this data set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onlinegp.checks import Array
 from onlinegp.datasets import kin40k, robot_arm
 from onlinegp.kernels import RBF, Kernel
 
-ROWS = 40_000  # of the simulated arm: as many as KIN40K has
+ROWS = 40_000  # rows of the simulated arm, as in KIN40K
 TUNING = 1000  # rows used only to tune the hyperparameters
 
 

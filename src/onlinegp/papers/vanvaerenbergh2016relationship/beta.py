@@ -1,4 +1,4 @@
-"""The choice of beta, an open question of the paper: error, log density and coverage over beta, and automatic beta.
+"""The choice of beta, an open question of the paper: scores over beta, and the automatic beta.
 
 Sigma = K (beta K + I) is a covariance if and only if beta >= -1 / lambda_max(K); see docs/beta.md.
 """
@@ -26,7 +26,7 @@ from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
 
 TITLE = "The choice of beta"
 LEVEL = 0.95
-CHECKED = 500  # centers whose Sigma is decomposed to check the bound
+CHECKED = 500  # number of centers for checking the bound by a decomposition of Sigma
 SCORES = ("error", "log density", "coverage")
 Score = dict[str, float]  # the three scores, and the value of beta at the end
 BROKEN: Score = {"error": np.inf, "log density": -np.inf, "coverage": 0.0, "beta": np.nan}
@@ -103,7 +103,7 @@ def one_step_ahead(betas: list[float | str], channel: Channel, X: Array, y: Arra
 
 
 def _learned(model: BetaKLMS, X: Array, y: Array) -> BetaKLMS | None:
-    """Return the model after the stream, or None if it broke down because beta was too small."""
+    """Return the model after the stream, or None if it diverged because beta was too small."""
     try:
         return model.fit(X, y)
     except BreakdownError:
@@ -151,7 +151,7 @@ def gather(s: Settings, arm: Arm, parts: list[Any]) -> dict[str, Any]:
 
 
 def _task(runs: list[list[Score]], spectra: list[dict[str, float]]) -> dict[str, Any]:
-    """Return the scores over the grid, those of the automatic beta, and the bounds, as means over the repeats."""
+    """Return mean scores over the repeats for a grid of beta and for the automatic beta, and the bounds."""
     grid: dict[str, Any] = {}
     auto: dict[str, Any] = {"beta": float(np.mean([run[-1]["beta"] for run in runs]))}
     for score in SCORES:

@@ -12,7 +12,7 @@ from onlinegp.checks import Array
 from onlinegp.datasets import channel_switch
 from onlinegp.kernels import RBF, Kernel
 
-TUNING = 500  # rows of a separate channel, for the hyperparameters
+TUNING = 500  # rows of a separate channel for tuning the hyperparameters
 
 
 @dataclass(frozen=True)

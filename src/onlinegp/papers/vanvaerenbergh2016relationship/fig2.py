@@ -1,4 +1,4 @@
-"""Figure 2: learning curves on KIN40K, the error on the whole test set along the stream."""
+"""Figure 2: learning curves on KIN40K, with the error on the whole test set along the stream."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
 
 TITLE = "Figure 3: reconvergence"
 NO_FORGETTING = "KRLS-T, no forgetting"
-STRETCH = 200  # samples before the switch, and at the end, whose mean error is a filter's level
+STRETCH = 200  # number of samples before the switch and at the end for the level of a filter
 SMOOTH = 5  # points in the trailing mean of a plotted curve
-AFTER = 50  # samples that count as just after the switch, if every sample is scored
+AFTER = 50  # number of samples just after the switch, if every sample is scored
 BACK = 3.0  # dB: a filter has recovered if its error is at most this much above its level before the switch
-JUMP = 3.0  # dB: the switch must increase the error by this much for a recovery to mean anything
+JUMP = 3.0  # dB: a recovery is meaningful only if the switch increases the error by this
 NOTE = (
     "The task is to identify the channel from its input, as is usual for this benchmark: predict y[t] from u[t], ..., "
     "u[t-4]. The error is measured on held-out, noise-free samples of the current channel. Taken literally, the paper "
@@ -117,7 +117,7 @@ def _smooth(runs: Array, after: NDArray[np.bool_]) -> Array:
 
 
 def _levels(error: Array, samples: NDArray[np.int64], switch: int, width: int) -> dict[str, Any]:
-    """Return mean errors in dB before the switch, just after it and at the end, and when the filter had recovered."""
+    """Return mean errors in dB before the switch, just after it and at the end, and when the filter has recovered."""
     before = (samples > switch - STRETCH) & (samples <= switch)
     there = (samples > switch) & (samples <= switch + width)
     level = float(to_db(error[before].mean()))

@@ -14,8 +14,8 @@ from onlinegp.models.recipe import RecipeRegressor
 class HeldOut:
     """A test set and its kernel columns k(c, X), one per sample c of the stream.
 
-    Each column is computed once, when its sample arrives, and is used for every model whose centers are samples of the
-    stream: the mean is a sum of columns, mean(X) = sum_c alpha_c k(c, X).
+    Each column is computed once, when its sample arrives, and is used for all models with samples as centers: their
+    mean is a sum of columns, mean(X) = sum_c alpha_c k(c, X).
 
     Parameters
     ----------

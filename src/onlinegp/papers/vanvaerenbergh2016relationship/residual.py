@@ -94,7 +94,7 @@ def curves_on_neighbors(
 def exact_curve(
     kernel: Kernel, noise: float, data: tuple[Array, Array, Array, Array], every: int
 ) -> dict[str, list[float]]:
-    """Return the same for the exact GP. One Cholesky factor gives all points of the curve.
+    """Return the curve of the exact GP. A single Cholesky factor gives all points of the curve.
 
     With K + noise I = L L', z = L^-1 y and T = L^-1 k(X, X_test), the mean after n samples is the sum of z_i T_i over
     i < n, because the factor of the first n rows is the top left part of L.

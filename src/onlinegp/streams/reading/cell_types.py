@@ -1,4 +1,4 @@
-"""Convert a field to a number, a category or a date, by the same rule for every file format."""
+"""Convert a field to a number, a category or a date, with the same rules for all file formats."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from onlinegp.columns.dates import are_dates, moment, no_date
 from onlinegp.columns.encoders import MISSING
 from onlinegp.streams.number_text import complaint, not_a_number, outsized, text
 
-Reader = Callable[[Any], tuple[Any, str | None]]  # from a field to its cell, and what is wrong with it
+Reader = Callable[[Any], tuple[Any, str | None]]  # takes a field; returns its cell, and what is wrong with it
 
 
 def number_reader(read: Callable[[Any], float], judge: Callable[[float], str | None]) -> Reader:
-    """Return a reader of numbers; missing ones become NaN."""
+    """Return a reader of numbers. Missing numbers become NaN."""
 
     def cell(field: Any) -> tuple[float, str | None]:
         try:
@@ -31,7 +31,7 @@ def number_reader(read: Callable[[Any], float], judge: Callable[[float], str | N
 def feature_reader(
     kind: str, read: Callable[[Any], float], *, optional: bool, format: str | None, codes: Sequence[str] = ()
 ) -> Reader:
-    """Return the reader for a kind of feature. With `optional` it may be missing; for `codes` see `is_missing`."""
+    """Return the reader for a kind of feature. With `optional`, values may be missing; for `codes` see `is_missing`."""
     if kind == "number":
         return number_reader(read, outsized if optional else complaint)
 
@@ -47,12 +47,12 @@ def feature_reader(
 
 
 def is_missing(field: Any, codes: Sequence[str] = ()) -> bool:
-    """Whether a field is missing; `codes` are more texts that mean missing."""
+    """Whether a field means missing. `codes` are additional texts that mean missing."""
     return field is None or (isinstance(field, str) and field.strip(" \t") in (*MISSING, *codes))
 
 
 def label(field: Any) -> str:
-    """Return the category in a field: a text without blanks around it, true or false, or a number as text."""
+    """Return the category in a field: its stripped text, "true" or "false", or a number as text."""
     if isinstance(field, str):
         return field.strip(" \t")
     if isinstance(field, bool):
@@ -63,7 +63,7 @@ def label(field: Any) -> str:
 
 
 def cells(column: Iterable[Any], read: Reader) -> list[Any] | None:
-    """Return the cells of a column, or None if one of them is wrong."""
+    """Return the cells of a column, or None if a field is wrong."""
     known: dict[Any, Any] = {}
     for field in set(column):
         known[field], wrong = read(field)
@@ -73,9 +73,9 @@ def cells(column: Iterable[Any], read: Reader) -> list[Any] | None:
 
 
 def kind_of(values: Sequence[Any], date_format: str | None, *, numeric: bool = False) -> str:
-    """Return the kind of a column, judged by some of its values: number, date, category, or "" for anything else.
+    """Return the kind of a column from some of its values: number, date, category, or "" for anything else.
 
-    A column of numbers holds dates only if the format matches: 20240131 is a date in %Y%m%d.
+    Numbers are dates only if the format matches: 20240131 is a date in %Y%m%d.
     """
     present = [value for value in values if not is_missing(value)]
     if numeric and (date_format is None or not are_dates(present, date_format)):

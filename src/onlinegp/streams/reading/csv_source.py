@@ -1,4 +1,4 @@
-"""Read CSV: a block at a time with pyarrow if possible, and row by row if a block holds anything unusual."""
+"""Read CSV, in blocks with pyarrow if possible, and row by row if a block contains anything unusual."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ from onlinegp.streams.reading.rows import RowCollector
 from onlinegp.streams.reading.source import PROBE, Block, Columns, infinite_or_missing
 from onlinegp.streams.reading.text_source import TextSource
 
-SMALL = 32  # rows below which Python is faster than a call of pyarrow's reader
-OTHER = {".": ",", ",": "."}  # decimal marks
+SMALL = 32  # for fewer rows, Python is faster than pyarrow
+OTHER = {".": ",", ",": "."}  # the other decimal mark
 QUOTED_FIELD = re.compile(rf"(?<![^\t;,]){QUOTED}")
 COMMA = {".": "point", ",": "comma"}
 NAMED = {"tab": "\t", "space": " "}
-ASCII = '\r\n",;\t |0123456789+-.eE'  # every encoding must write these as ASCII does, so that lines can be found
+ASCII = '\r\n",;\t |0123456789+-.eE'  # all encodings must agree with ASCII on these, so that lines can be found
 
 
 class CsvSource(TextSource):
-    """Lines separated by commas, semicolons, tabs or spaces. A first line that is all numbers means no header."""
+    """Rows from lines with fields separated by commas, semicolons, tabs or spaces.
+
+    If the first line contains only numbers, there is no header.
+    """
 
     empty_is_missing = True
 
@@ -63,7 +66,8 @@ class CsvSource(TextSource):
 
     def select(self, columns: Columns) -> None:
         super().select(columns)
-        self._both = not set(columns.numbers).isdisjoint(columns.keys)  # a column is read as number and as text
+        # Whether a column is read both as numbers and as text
+        self._both = not set(columns.numbers).isdisjoint(columns.keys)
         pa = arrow()
         if pa is None:
             return
@@ -90,10 +94,10 @@ class CsvSource(TextSource):
         return self._parse_rows(part)
 
     def _plain(self, part: Part) -> bool:
-        """Whether pyarrow either reads these lines exactly as `_parse_rows` does, or refuses them.
+        """Whether pyarrow reads these lines exactly like `_parse_rows`, or raises an error.
 
-        In lines of any other form, pyarrow takes a carriage return for a line end and a blank line for a row, and drops
-        a byte order mark. It checks neither quotes within fields nor columns that were not requested.
+        In other lines, pyarrow treats a carriage return as a line end and a blank line as a row, and drops a byte order
+        mark. It checks neither quotes within fields nor columns that were not requested.
         """
         data = part.data
         if not part.neat or self._both or self._encoding != "utf-8" or self.delimiter == " ":
@@ -109,7 +113,7 @@ class CsvSource(TextSource):
         return True
 
     def _parse_fast(self, part: Part) -> Block | None:
-        """Return the block, or None if anything in it needs a closer look."""
+        """Return the block, or None if it must be read row by row."""
         import pyarrow
         from pyarrow import csv as arrow_csv
 
@@ -141,7 +145,7 @@ class CsvSource(TextSource):
         return Block(X, y, [table[name].combine_chunks() for name in columns.keys])
 
     def _cells(self, table: Any, X: Any) -> bool:
-        """Put features that are not all plain numbers into X. Return False if one of them needs a closer look."""
+        """Fill X with features that are not all plain numbers. Return False if the block must be read row by row."""
         for j, (name, read) in enumerate(self.columns.readers(partial(number, decimal=self.decimal))):
             if name in self.columns.texts:
                 found = cells(table[name].to_pylist(), read)
@@ -182,7 +186,7 @@ class CsvSource(TextSource):
         return rows.block()
 
     def _rows(self, part: Part) -> Iterator[tuple[bytes, int, bool]]:
-        """Yield each row of a block without its line end, its line number, and whether its quotes are closed."""
+        """Yield the rows of a block: the text without line end, the line number, and whether all quotes are closed."""
         start, line, data = 0, part.before + 1, part.data
         while start < len(data):
             end, closed, _ = self._quoting.row_end(data, start)
@@ -192,7 +196,7 @@ class CsvSource(TextSource):
             start, line = end, line + row.count(b"\n")
 
     def _misshapen(self, fields: list[str], line: int, text: str, closed: bool) -> BadRow | None:
-        """Return what is wrong with the row as a whole, if anything."""
+        """Return what is wrong with the form of a row, or None."""
         if not closed:
             return BadRow(line, "", "", f"a quote is not closed within {SPAN >> 20} MiB or before the end", text)
         if "\r" in text and "\r" in self._quoting.unquoted(text):
@@ -203,7 +207,7 @@ class CsvSource(TextSource):
         return None
 
     def _misspelled(self, row: bytes, line: int) -> BadRow:
-        """Return the error for a row that is not in the encoding; it names the first field that cannot be decoded."""
+        """Return the error for a row that is not in the encoding. It names the first field that cannot be decoded."""
         text = row.decode(self._encoding, "backslashreplace")
         marked = self._quoting.fields(row.decode(self._encoding, "replace"))
         i = next((i for i, field in enumerate(marked) if "\ufffd" in field), 0)
@@ -220,7 +224,7 @@ class CsvSource(TextSource):
             ) from None
 
     def _refuse_other_decimal(self, fields: list[str]) -> None:
-        """Refuse a first line of numbers with another decimal mark: they are not the names of columns."""
+        """Raise an error if the first line contains numbers with the other decimal mark, which are not column names."""
         other = OTHER[self.decimal]
         if _all_numbers(fields, other):
             raise BadData(
@@ -229,7 +233,7 @@ class CsvSource(TextSource):
             )
 
     def _probe(self) -> dict[str, bool]:
-        """Return which columns hold numbers, judged by the first rows; note those with another decimal mark."""
+        """Return which columns contain numbers in the first rows. Note columns with the other decimal mark."""
         data = self._lines.peek(1 if self._lines.pipe else PROBE)
         data = data[: data.rfind(b"\n") + 1] or data
         texts = [row.decode(self._encoding, "replace") for row, _, _ in _first(self._rows(Part(data, 0, 0, False)))]
@@ -251,14 +255,14 @@ class CsvSource(TextSource):
 
 
 def detected(head: str, decimal: str) -> str:
-    """Return the delimiter of a first line: one that leaves only numbers, or else the most frequent one."""
+    """Return the delimiter that divides a first line into numbers, or else the most frequent delimiter."""
     marks = [mark for mark in ("\t", ";", ",", " ") if mark != decimal and mark in head.strip()]
     for point in (decimal, OTHER[decimal]):
         for mark in marks:
             if mark != point and _all_numbers(Quoting(mark).fields(head), point):
                 return mark
     marks = [mark for mark in marks if mark != " "] or [";" if decimal == "," else ","]
-    bare = QUOTED_FIELD.sub('""', head)  # a mark within quotes does not separate fields
+    bare = QUOTED_FIELD.sub('""', head)  # ignore delimiters within quotes
     return max(marks, key=bare.count)
 
 
@@ -267,7 +271,7 @@ def _first(rows: Iterator[tuple[bytes, int, bool]]) -> list[tuple[bytes, int, bo
 
 
 def _mostly(present: list[str], decimal: str) -> bool:
-    """Whether at least half of the values that are not missing are numbers; then a text is a bad row."""
+    """Whether at least half of the values that are not missing are numbers. If so, rows with a text are bad."""
     return sum(is_number(value, decimal) for value in present) * 2 >= len(present)
 
 
@@ -305,6 +309,6 @@ def _checked_header(path: str, fields: list[str], lines: Lines, quoting: Quoting
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise BadData(
-            f"{path}, line 1: the header names the column {short(twice[0])!r} more than once. Rename one of them."
+            f"{path}, line 1: the header names the column {short(twice[0])!r} more than once. Rename one column."
         )
     return names

@@ -20,9 +20,9 @@ def open_source(
     rows: int = BLOCK_ROWS,
     resumable: bool = False,
 ) -> Source:
-    """Open a path. The extension decides the format, or the first character: a brace means JSON lines.
+    """Open a path. The extension determines the format, or the first character: a brace means JSON lines.
 
-    With `resumable`, a later run may continue from its positions, so a last line that may still grow is left unread.
+    With `resumable`, later runs may continue from its positions, so an incomplete last line is left unread.
     """
     plain = path.lower().removesuffix(".gz")
     if format == "parquet" or (format == "auto" and plain.endswith((".parquet", ".pq"))):

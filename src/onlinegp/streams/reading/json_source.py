@@ -1,4 +1,4 @@
-"""Read JSON lines: one object per line. Fields that are not used are copied unchanged."""
+"""Read JSON lines: one object per line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JsonSource(TextSource):
         head = lines.peek(1 if lines.pipe else PROBE).split(b"\n")[:PROBE]
         rows = [row for row in map(_object, head) if row is not None]
         if not rows:
-            raise BadData(f"{self.path}, line 1: is not a JSON object. JSON lines hold one object per line.")
+            raise BadData(f"{self.path}, line 1: is not a JSON object. JSON lines must have one object per line.")
         self.names = list(rows[0])
         self.samples = {name: [row.get(name) for row in rows] for name in self.names}
         self.numeric = {name: _mostly(values, na_values) for name, values in self.samples.items()}
@@ -44,7 +44,7 @@ class JsonSource(TextSource):
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
-    """Return the object of a line, or None if it is not an object, repeats a field, or holds half a surrogate pair."""
+    """Return the object in a line, or None if there is none, a field is repeated, or the text is not valid Unicode."""
     try:
         row = json.loads(text.decode(), object_pairs_hook=_fields)
         if b"\\u" in text:
@@ -70,7 +70,7 @@ def _number(value: Any) -> float:
 
 
 def _mostly(values: Sequence[Any], codes: Sequence[str]) -> bool:
-    """Whether most of the values that are not missing are numbers, or all are missing."""
+    """Whether most of the values that are not missing are numbers, or all values are missing."""
     present = [value for value in values if value is not None and value not in codes]
     numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in present]
     return sum(numbers) * 2 > len(present) or not present

@@ -13,12 +13,12 @@ from onlinegp.streams.errors import BadData, other_input
 from onlinegp.streams.reading.quoting import SPAN, Quoting
 from onlinegp.streams.reading.raw import Raw
 
-LONGEST = 1 << 24  # bytes of a line
+LONGEST = 1 << 24  # largest number of bytes of a line
 BOM = b"\xef\xbb\xbf"
 
 
 class Part(NamedTuple):
-    """Whole lines: their bytes, the number of lines before them, how many they are, and whether quotes are regular."""
+    """Whole lines: their bytes, the number of lines before, their number, and whether quotes are regular."""
 
     data: bytes
     before: int
@@ -27,13 +27,14 @@ class Part(NamedTuple):
 
 
 class Lines:
-    """The lines of `path` ("-" is standard input); `offset` is the byte after the last block.
+    """The lines of `path` ("-" is standard input) in blocks. `offset` is the position after the last block.
 
-    A block of a pipe is what has arrived so far, so a prediction never waits for more input. A block of a file is up to
-    `rows` lines. A quoted field may hold line ends: with `quoting`, a block never ends inside a field.
+    A block of a pipe contains all lines that have arrived, so that predictions never wait for more input. A block of a
+    file contains up to `rows` lines. A quoted field may contain line ends: with `quoting`, a block never ends inside a
+    field.
 
-    The end of a pipe is final. A file may grow: with `resumable`, a last line without a line end is left unread, and
-    `unfinished` is True; otherwise it is read like any other line.
+    A file may grow: with `resumable`, a last line without a line end is left unread, and `unfinished` is True.
+    Otherwise, and in a pipe, it is read like any other line.
     """
 
     def __init__(self, path: str, *, rows: int = 4096, resumable: bool = False) -> None:
@@ -47,12 +48,12 @@ class Lines:
         self._grows = resumable and not self.pipe
         self._buffer = bytearray()
         self._ends = 0  # line ends in the buffer
-        self._tail = 0  # bytes after the last of them
+        self._tail = 0  # bytes after the last line end
         self._ended = False
         self._failed: BadData | None = None  # the error that ended the input, if any
 
     def peek(self, lines: int) -> bytes:
-        """Return the buffered bytes without consuming them: at least this many lines, if there are that many."""
+        """Return the buffered bytes without consuming them, with at least `lines` lines if the input has them."""
         while not self._ended and self._ends < lines:
             self._read()
         if self._failed and not self._ends:
@@ -65,7 +66,7 @@ class Lines:
         return self._grows and self._ends == 0
 
     def skip(self, size: int, lines: int | None = None) -> bytes:
-        """Consume `size` bytes that `peek` showed. Pass `lines` if their number is known."""
+        """Consume and return `size` bytes from `peek`. Pass `lines`, their number of lines, if it is known."""
         head = bytes(self._buffer[:size])
         del self._buffer[:size]
         lines = head.count(b"\n") if lines is None else lines
@@ -76,9 +77,9 @@ class Lines:
         return head
 
     def seek(self, offset: int, line: int, checksum: int) -> None:
-        """Continue at the byte that an earlier run reached: read the input up to there, and check that it is the same.
+        """Continue where an earlier run stopped: read the input up to `offset`, and check that it has not changed.
 
-        If the earlier run read a last line without a line end, that line must not have grown.
+        If the earlier run read a last line without a line end, this line must not have grown.
         """
         last = b""
         while self.offset < offset and (self._buffer or not self._ended):
@@ -86,7 +87,7 @@ class Lines:
             if not self._buffer:
                 self._read()
         if (self.offset, self.line, self.checksum) != (offset, line, checksum):
-            found = f"it has {self.offset} bytes only" if self.offset < offset else f"its first {offset} bytes differ"
+            found = f"it has only {self.offset} bytes" if self.offset < offset else f"its first {offset} bytes differ"
             raise other_input(self.name, found)
         if last not in (b"", b"\n"):
             self._end_line()
@@ -105,7 +106,7 @@ class Lines:
             else:
                 self.unfinished = bool(self._buffer) and self._grows
                 if self._buffer and not self._grows:
-                    yield Part(self.skip(len(self._buffer)), before, 0, False)  # the last line lacks its end
+                    yield Part(self.skip(len(self._buffer)), before, 0, False)  # the last line has no line end
                 return
 
     def close(self) -> None:
@@ -121,7 +122,7 @@ class Lines:
         if self._tail + (first if first >= 0 else len(chunk)) > LONGEST:
             self._ended, chunk = True, b""
             self._failed = BadData(
-                f"{self.name}, line {self.line + self._ends + 1}: is longer than {LONGEST >> 20} MiB, the limit. "
+                f"{self.name}, line {self.line + self._ends + 1}: is longer than the limit of {LONGEST >> 20} MiB. "
                 f"Check that this is a table with line ends, and its --format."
             )
         self._buffer += chunk
@@ -133,7 +134,7 @@ class Lines:
             )
 
     def _end_line(self) -> None:
-        """Consume the line end that was missing when an earlier run read the line."""
+        """Consume the line end of a line that had no end when an earlier run read it."""
         while not self._ended and len(self._buffer) < 2:
             self._read()
         rest = bytes(self._buffer[:2])
@@ -142,10 +143,10 @@ class Lines:
         self.skip(rest.find(b"\n") + 1)
 
     def _complete(self) -> tuple[int, int, bool]:
-        """Return the number of bytes and of lines of the next block, and whether its quotes are regular.
+        """Return the number of bytes and lines of the next block, and whether its quotes are regular.
 
-        The number of bytes is 0 if the block is not complete yet.
-        A block has up to `rows` lines, or more if its last row spans several.
+        The number of bytes is 0 if the block is not complete yet. A block has up to `rows` lines, or more if its last
+        row has several lines.
         """
         if self._ends == 0 or (self._ends < self.rows and not self._ended and not self.pipe):
             return 0, 0, True

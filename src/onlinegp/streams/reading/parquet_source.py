@@ -28,7 +28,7 @@ class ParquetSource(Source):
 
         if not Path(path).is_file():
             if path == "-" or Path(path).exists():
-                raise ValueError(f"{path} is not a file, and Parquet needs one: its index is at the end.")
+                raise ValueError(f"{path} is not a regular file. Parquet cannot be read from a pipe.")
             raise FileNotFoundError(f"there is no file {path}. Check the name.")
         self.path, self._rows, self._row, self.notes = path, rows, 0, []
         self.na_values = na_values
@@ -38,7 +38,7 @@ class ParquetSource(Source):
             schema = self._file.schema_arrow
         self.names = schema.names
         if len(set(self.names)) < len(self.names):
-            raise BadData(f"{path} names a column more than once. Rename one of them.")
+            raise BadData(f"{path} has two columns of the same name. Rename one column.")
         kinds = pa.types
         self.numeric = {
             field.name: kinds.is_integer(field.type) or kinds.is_floating(field.type) or kinds.is_decimal(field.type)
@@ -47,7 +47,7 @@ class ParquetSource(Source):
 
     @cached_property
     def samples(self) -> Mapping[str, Sequence[Any]]:  # type: ignore[override]
-        """The first values of the columns that do not hold numbers."""
+        """The first values of the columns that are not numeric."""
         names = [name for name in self.names if not self.numeric[name]]
         with self._errors():
             batch = next(self._file.iter_batches(PROBE, columns=names), None) if names else None
@@ -64,7 +64,7 @@ class ParquetSource(Source):
     def select(self, columns: Columns) -> None:
         text = [name for name in columns.numbers if not self.numeric[name]]
         if text:
-            raise BadData(f"{self.path}: the column {short(text[0])!r} does not hold numbers. Choose another one.")
+            raise BadData(f"{self.path}: the column {short(text[0])!r} contains no numbers. Choose another column.")
         super().select(columns)
 
     def _place(self) -> dict[str, int]:
@@ -112,7 +112,7 @@ class ParquetSource(Source):
         return self._careful_block(batch, before) if infinite_or_missing(X, y) else block
 
     def _careful_block(self, batch: Any, before: int) -> Block:
-        """Read the block row by row: features are not all plain numbers, or a row may be bad."""
+        """Read the block row by row, because features are not all plain numbers or a row may be bad."""
         names = list(dict.fromkeys([*self.columns.numbers, *self.columns.texts]))
         fields = {n: _floats(batch.column(n)) if self.numeric[n] else _values(batch.column(n)) for n in names}
         rows = RowCollector(replace(self.columns, keys=()), float, skip_bad=self.skip_bad)
@@ -136,7 +136,7 @@ class ParquetSource(Source):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn every error that pyarrow raises on a damaged file into BadData."""
+        """Convert the errors that pyarrow raises on a damaged file to BadData."""
         import pyarrow
 
         try:
@@ -148,7 +148,7 @@ class ParquetSource(Source):
 
 
 def _floats(column: Any) -> Array:
-    """Return numbers as float64, rounded if they have more digits, as numbers in text are."""
+    """Return numbers as float64. Like numbers in text, they are rounded if they have more digits."""
     import pyarrow
 
     cast = column.cast(pyarrow.float64(), safe=False)
@@ -165,7 +165,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def _text(column: Any) -> Any:
-    """Return a key column; as Python objects if pyarrow cannot write it as text."""
+    """Return a key column as text, or as Python objects if pyarrow cannot convert it."""
     import pyarrow
 
     kinds = pyarrow.types

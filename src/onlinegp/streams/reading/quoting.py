@@ -1,8 +1,8 @@
-"""Find where a row of CSV ends, and split it into fields. All readers follow this grammar, for any block size.
+"""Find the end of a row of CSV, and split the row into fields, with the same rules for all readers.
 
 A field that begins with a quote extends to the next quote that is not doubled, line ends included. Text between the
-closing quote and the delimiter is kept as it is. A quote anywhere else is an ordinary character. If a quote is not
-closed within SPAN bytes, or before the end of the input, only its line is bad.
+closing quote and the delimiter is kept as it is. Other quotes are ordinary characters. If a quote is not closed within
+SPAN bytes or before the end of the input, only its line is bad.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 
 SPAN = 1 << 20  # bytes
-QUOTED = '"[^"]*+(?:""[^"]*+)*+"'  # possessive: no backtracking, so a quote that is not closed costs one pass
+QUOTED = '"[^"]*+(?:""[^"]*+)*+"'  # possessive: without backtracking, a quote that is not closed costs only one pass
 
 
 class Quoting:
-    """Splits CSV into rows and fields, for one delimiter."""
+    """Split CSV into rows and fields, for one delimiter."""
 
     def __init__(self, delimiter: str) -> None:
         self.delimiter = delimiter
@@ -27,13 +27,13 @@ class Quoting:
         self._field = re.compile(rf"({QUOTED})?+([^{mark}]*+)({mark}|\Z)")
 
     def neat(self, data: bytes | bytearray, size: int) -> bool:
-        """Whether every quote in the first `size` bytes encloses a whole field; then no field continues after them."""
+        """Whether all quotes in the first `size` bytes enclose whole fields, so that no field continues after them."""
         return data.find(b'"', 0, size) < 0 or b'"' not in self._neat.sub(b"", b"\n" + data[:size])
 
     def row_end(self, data: bytes | bytearray, start: int) -> tuple[int, bool, int]:
-        """Return where the row that begins at `start` ends, whether its quotes are closed, and if not, where one opens.
+        """Return the end of the row at `start`, whether its quotes are closed, and the position of a quote that is not.
 
-        If a quote is not closed, the row ends with its line. The end is -1 if the line has no end either.
+        If a quote is not closed, the row ends with its line. The end is -1 if the line has no end.
         """
         line = data.find(b"\n", start)
         if data.find(b'"', start, line if line >= 0 else len(data)) < 0:
@@ -56,14 +56,15 @@ class Quoting:
             fields = text.split(self.delimiter) if text else []
         else:
             fields = [(quoted[1:-1].replace('""', '"') if quoted else "") + rest for quoted, rest in self._pieces(text)]
-        return [field for field in fields if field] if self.delimiter == " " else fields  # several spaces separate once
+        # Several spaces are one delimiter
+        return [field for field in fields if field] if self.delimiter == " " else fields
 
     def unquoted(self, text: str) -> str:
         """Return the text of a row outside quotes, without delimiters."""
         return text if '"' not in text else "".join(rest for _, rest in self._pieces(text))
 
     def _pieces(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """Yield the quoted part of each field, if any, and the text after it."""
+        """Yield the quoted part of each field ("" if none), and the text after it."""
         at, more = 0, True
         while more:
             found = self._field.match(text, at)

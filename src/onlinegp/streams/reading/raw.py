@@ -1,4 +1,4 @@
-"""Read the bytes of a file or a pipe as they arrive, and decompress gzip."""
+"""Read the bytes of a file or pipe as soon as they arrive, and decompress gzip."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from onlinegp.streams.errors import BadData
 
 CHUNK = 1 << 18  # bytes per read
-GZIP = b"\x1f\x8b"  # the first bytes of gzip data; no text begins with them
+GZIP = b"\x1f\x8b"  # gzip data begin with these bytes, text never does
 
 
 class Raw:
     """The bytes of `path` ("-" is standard input), in chunks.
 
-    Any input that cannot be read twice counts as a pipe: a FIFO, a process substitution, a device. `read` returns as
-    soon as any bytes have arrived.
+    Any input that cannot be read twice is treated as a pipe: a FIFO, a process substitution, a device. `read` returns
+    as soon as some bytes have arrived.
     """
 
     def __init__(self, path: str) -> None:
@@ -60,7 +60,7 @@ class Raw:
 
 
 def file_of(path: str, copy: Path) -> str:
-    """Return a path that can be read several times: this path, or the path of a copy if it is a pipe."""
+    """Return a path that can be read several times: `path`, or the path of a copy if `path` is a pipe."""
     raw = Raw(path)
     try:
         if not raw.pipe:
@@ -74,7 +74,7 @@ def file_of(path: str, copy: Path) -> str:
 
 
 def _inflated(data: bytes, ask: Callable[[], bytes], path: str) -> Iterator[bytes]:
-    """Yield the decompressed bytes, member by member, at most CHUNK at once."""
+    """Yield the decompressed bytes in pieces of at most CHUNK bytes."""
     try:
         while data := (data or ask()).lstrip(b"\0"):  # some writers pad with zeros
             member = zlib.decompressobj(wbits=31)

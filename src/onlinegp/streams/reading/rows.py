@@ -1,4 +1,4 @@
-"""Collect rows into a block one at a time, and record where and why a row is bad. Slow, but exact."""
+"""Collect rows into a block one at a time, and record the place and the reason of bad rows. Slow, but exact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onlinegp.streams.reading.source import Block, Columns
 
 
 class RowCollector:
-    """Collects rows into a block. `add` returns False when a bad row ends the stream."""
+    """Collect rows into a block. `add` returns False if a bad row ends the stream."""
 
     def __init__(self, columns: Columns, read: Callable[[Any], float], *, skip_bad: bool) -> None:
         self.columns, self.skip_bad = columns, skip_bad
@@ -26,7 +26,7 @@ class RowCollector:
         self.error: BadRow | None = None
 
     def add(self, row: dict[str, Any], line: int, text: str) -> bool:
-        """Add a row, given as fields by column name, or refuse it if it is bad."""
+        """Add a row, given as {column: field}. If the row is bad, record it instead."""
         x = []
         for name, read in self.features:
             value, wrong = read(row.get(name))

@@ -1,4 +1,4 @@
-"""Sources of rows: their common interface, and how to choose their columns."""
+"""The common interface of sources of rows, and the choice of target, features and keys."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from onlinegp.streams.errors import BadData, BadRow, listed, short
 from onlinegp.streams.number_text import code_values, with_codes
 from onlinegp.streams.reading.cell_types import Reader, feature_reader, is_missing, kind_of
 
-BLOCK_ROWS = 4096  # in a block
-PROBE = 100  # first rows, by which columns of text and numbers are told apart
+BLOCK_ROWS = 4096  # rows of a block
+PROBE = 100  # number of first rows from which the kind of each column is found
 KEY_NAMES = {
     *("time", "timestamp", "date", "datetime", "id", "index", "row", "key", "unnamed: 0", "__index_level_0__")
-}  # columns of numbers or text with these names are features only if --features names them
-ENDS_WITH_ID = re.compile(r"[-_. ](id|Id|ID)$|[a-z]I[dD]$")  # so are customer_id and SensorID, but not grid
+}  # columns with these names are keys, and features only if --features names them
+ENDS_WITH_ID = re.compile(r"[-_. ](id|Id|ID)$|[a-z]I[dD]$")  # also customer_id and SensorID, but not grid
 NUMBERS_ONLY = Rules()
 
 
 @dataclass
 class Block:
-    """Rows: features X (n, d), targets y (n,) with NaN if missing, and the unchanged key columns.
+    """Rows of a source: features X (n, d), targets y (n,) with NaN if missing, and the unchanged key columns.
 
-    If the columns are not all plain numbers, X holds objects: numbers, texts, moments, and None if missing.
+    If not all features are plain numbers, X contains objects: numbers, texts, datetimes, and None if missing.
     """
 
     X: Array
     y: Array
     keys: list[Any]
     rejected: list[BadRow] = field(default_factory=list)
-    error: BadRow | None = None  # the bad row after these, which ends the stream
+    error: BadRow | None = None  # the bad row after this block that ends the stream
 
     def __len__(self) -> int:
         return len(self.y)
 
     def part(self, start: int, stop: int) -> Block:
-        """Return the rows from `start` to `stop`; `rejected` and `error` go with the last row of the block."""
+        """Return the rows from `start` to `stop`. `rejected` and `error` belong to the last row of the block."""
         rows, last = slice(start, stop), stop >= len(self)
         keys = [key[rows] for key in self.keys]
         return Block(self.X[rows], self.y[rows], keys, self.rejected if last else [], self.error if last else None)
@@ -51,10 +51,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Columns:
-    """The roles of the columns: target, features and keys. If the target is None, it is missing in every row.
+    """The roles of columns: target, features and keys. A target of None is missing in every row.
 
-    `kinds` holds number, category or date for each feature; it is empty if all features are numbers. Unless `missing`
-    is "impute", a row with a missing feature is bad. `na_values` are texts and numbers that mean missing.
+    `kinds` contains number, category or date for each feature, and is empty if all features are numbers. Rows with a
+    missing feature are bad unless `missing` is "impute". `na_values` are texts and numbers that mean missing.
     """
 
     target: str | None
@@ -67,7 +67,7 @@ class Columns:
 
     @property
     def plain(self) -> bool:
-        """Whether all features are numbers that are never missing, so that they need no encoding."""
+        """Whether features need no encoding, because all of them are numbers that are never missing."""
         return not self.kinds and self.missing == "stop"
 
     @property
@@ -76,13 +76,13 @@ class Columns:
 
     @property
     def numbers(self) -> list[str]:
-        """The columns that are read as numbers."""
+        """The columns to read as numbers."""
         features = [name for name, kind in zip(self.features, self.kinds_of_features, strict=True) if kind == "number"]
         return [*features, *([self.target] if self.target is not None else [])]
 
     @property
     def texts(self) -> list[str]:
-        """The features that are read as text."""
+        """The features to read as text."""
         return [name for name, kind in zip(self.features, self.kinds_of_features, strict=True) if kind != "number"]
 
     @property
@@ -90,26 +90,26 @@ class Columns:
         return self.kinds or ("number",) * len(self.features)
 
     def readers(self, read: Callable[[Any], float]) -> list[tuple[str, Reader]]:
-        """Return a reader for each feature; `read` reads a number."""
+        """Return a reader for each feature. `read` is the reader of numbers."""
         how: Any = {"optional": self.missing == "impute", "format": self.date_format, "codes": self.na_values}
         kinds = zip(self.features, self.kinds_of_features, strict=True)
         return [(name, feature_reader(kind, self.reader(read), **how)) for name, kind in kinds]
 
     def reader(self, read: Callable[[Any], float]) -> Callable[[Any], float]:
-        """Return a reader of numbers: `read`, with `na_values` as missing."""
+        """Return `read`, a reader of numbers, extended by `na_values`."""
         return with_codes(read, self.na_values)
 
     def without_codes(self, values: Array) -> Array:
-        """Return the values, with NaN for numbers that mean missing."""
+        """Replace numbers that mean missing by NaN."""
         codes = code_values(self.na_values)
         return np.where(np.isin(values, codes), np.nan, values) if codes else values
 
 
 class Source(ABC):
-    """Yields rows in blocks, and can continue from a stored position.
+    """Base class of sources: iterate over blocks of rows, and continue from a stored position.
 
-    `names` are the columns, `numeric` says which of them hold numbers, `samples` are their values in the first rows,
-    and `notes` are messages for the user. Call `select` before reading the blocks.
+    `names` are the columns, `numeric` says which columns contain numbers, `samples` are the values of the first rows by
+    column, and `notes` are messages for the user. Call `select` before reading the blocks.
     """
 
     path: str
@@ -122,7 +122,7 @@ class Source(ABC):
     skip_bad = False
     has_header = True  # whether the first line names the columns
     live = False  # whether rows arrive over time
-    behind = 0  # rows after the position that are already done
+    behind = 0  # number of rows after the position that are already done
     decimal = "."  # the decimal mark of numbers in text
     empty_is_missing = False  # whether an empty text means missing
     na_values: tuple[str, ...] = ()  # texts and numbers that mean missing
@@ -131,23 +131,23 @@ class Source(ABC):
         self.columns = columns
 
     def kind(self, name: str, date_format: str | None = None) -> str:
-        """Return the kind of a column, judged by its first rows: number, date, category, or "" for anything else."""
+        """Return the kind of a column from its first rows: number, date, category, or "" for anything else."""
         if self.numeric[name] and date_format is None:
             return "number"
         present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
         return kind_of(present, date_format, numeric=self.numeric[name])
 
     def type_of(self, name: str) -> type | None:
-        """Return the type of a column's values, judged by its first rows; None if all of them are missing."""
+        """Return the type of the first values of a column, or None if all of them are missing."""
         missing = ("", None) if self.empty_is_missing else (None,)
         return next((type(value) for value in self.samples[name] if value not in missing), None)
 
     def is_key(self, name: str) -> bool:
-        """Whether a column identifies rows: its name says so, or it has none."""
+        """Whether a column identifies rows, according to its name (or because it has no name)."""
         return name.lower() in KEY_NAMES or ENDS_WITH_ID.search(name) is not None or name in self.unnamed
 
     def is_empty(self, name: str) -> bool:
-        """Whether the first rows of a file have no value in a column."""
+        """Whether a column of a file has no value in the first rows."""
         values = self.samples[name]
         return bool(values) and not self.live and all(is_missing(value, self.na_values) for value in values)
 
@@ -173,28 +173,28 @@ class Source(ABC):
 
     @property
     def position(self) -> dict[str, int]:
-        """Where the next block begins, and a checksum of everything before it: pass this to `seek`.
+        """The position for `seek`: where the next block begins, and a checksum of everything before.
 
-        Within a block, it is where the block begins, and how many rows `behind` that position are done.
+        Within a block: where this block begins, and `behind`, the number of its rows that are done.
         """
         return self._place() | ({"behind": self.behind} if self.behind else {})
 
     def seek(self, position: dict[str, int]) -> None:
-        """Continue at a stored position, or raise a CheckpointError if this is another input."""
+        """Continue at a stored position. Raise a CheckpointError if this is another input."""
         place = dict(position)
         self.behind = place.pop("behind", 0)
         self._seek(place)
 
     @abstractmethod
     def _place(self) -> dict[str, int]:
-        """Return where the next block begins."""
+        """Return the position of the next block."""
 
     @abstractmethod
     def _seek(self, place: dict[str, int]) -> None:
-        """Go to a position, or raise a CheckpointError if this is another input."""
+        """Go to a position. Raise a CheckpointError if this is another input."""
 
     def rows_at_most(self, limit: int) -> int:
-        """Return the number of rows, or `limit` if there are more or the number is not known."""
+        """Return the number of rows, or `limit` if there are more rows or their number is unknown."""
         return limit
 
     @property
@@ -215,12 +215,12 @@ def choose_columns(
     lags: int = 0,
     rules: Rules = NUMBERS_ONLY,
 ) -> Columns:
-    """Choose target, features and keys: the given ones, and defaults for the others.
+    """Choose target, features and keys, with defaults for names that are not given.
 
-    By default, the target is the last column of numbers that is no key. The features are the other columns of numbers,
-    or none if there are lags, and categories and dates if the rules use them. The keys are the columns of text, those
-    named time, date, id and the like, those without a name, and those without a value in the first rows; columns of
-    text and dates are keys even if they are features.
+    By default, the target is the last column of numbers that is not a key. The features are the other columns of
+    numbers (none if there are lags), and categories and dates if the rules use them. The keys are the columns of text,
+    columns with names like time, date and id, columns without a name, and columns without a value in the first rows.
+    Columns of text and dates are keys even if they are features.
     """
     _check_names(source, target, features or (), keys or ())
     kinds = {name: source.kind(name, rules.date_format) for name in source.names}
@@ -233,7 +233,7 @@ def choose_columns(
         if not candidates:
             raise BadData(
                 f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}. "
-                f"If one of them holds numbers that should be predicted, name it with --target."
+                f"Name the column to predict with --target."
             )
         target = candidates[-1]
     if keys is None:
@@ -254,7 +254,7 @@ def choose_columns(
 
 
 def refuse_unknown(source: Source, *names: str) -> None:
-    """Refuse names that are not columns of the source."""
+    """Raise an error if a name is not a column of the source."""
     known = set(source.names)
     for name in names:
         if name not in known:
@@ -264,7 +264,7 @@ def refuse_unknown(source: Source, *names: str) -> None:
 
 
 def need(source: Source, *names: str) -> None:
-    """Refuse a source that lacks columns that a model needs."""
+    """Raise an error if the source lacks a column that the model needs."""
     known = set(source.names)
     for name in names:
         if name not in known:
@@ -272,7 +272,7 @@ def need(source: Source, *names: str) -> None:
 
 
 def _check_names(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:
-    """Refuse unknown names, and names that are given twice."""
+    """Raise an error for unknown names and for names that are given twice."""
     for option, names in (("--features", features), ("--keys", keys)):
         if len(set(names)) < len(names):
             raise ValueError(f"{option} must name each column once, got {listed(names)}.")
@@ -280,18 +280,18 @@ def _check_names(source: Source, target: str | None, features: tuple[str, ...], 
 
 
 def _refuse_unread(source: Source, features: tuple[str, ...], kinds: dict[str, str], rules: Rules) -> None:
-    """Refuse features of text or dates if no option says how to use them."""
+    """Raise an error for features of text or dates without an option that says how to encode them."""
     for name in features if not source.live else ():
         if not rules.uses(kinds[name]):
             option = "--dates calendar" if kinds[name] == "date" else "--categories onehot"
             raise BadData(
-                f"{source.path}: the column {short(name)!r} does not hold numbers. "
+                f"{source.path}: the column {short(name)!r} does not contain numbers. "
                 f"Add {option} to predict from it, or leave it out of --features."
             )
 
 
 def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
-    """Return the columns of a saved stream, with the keys of this source."""
+    """Return the columns of a saved stream, with the keys of `source`."""
     stored = stored_columns(stream)
     target, known = stored.target, set(source.names)
     need(source, *stored.features, *([str(target)] if target_needed else []))
@@ -308,12 +308,12 @@ def stored_columns(stream: dict[str, Any]) -> Columns:
 
 
 def infinite_or_missing(X: Array, y: Array) -> bool:
-    """Whether any row needs a closer look: a feature is missing, or a number is infinite or too large."""
+    """Whether a feature is missing, or a number is infinite or too large, so that each row must be checked."""
     return bool((X.size and not np.abs(X).max() < LARGEST) or (np.abs(y) >= LARGEST).any())
 
 
 def read_ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:
-    """Yield blocks, each with the position after it. A thread reads the next block of a file meanwhile."""
+    """Yield blocks, each with the position after it. A thread reads the next block of a file in the background."""
     blocks = iter(source)
 
     def step() -> tuple[Block, dict[str, int]] | None:

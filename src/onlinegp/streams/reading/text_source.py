@@ -1,4 +1,4 @@
-"""The base of CSV and JSON lines. A position is a byte and a line number, with a checksum of the bytes before it."""
+"""Base class of CSV and JSON lines. A position is a byte, a line number, and a checksum of the bytes before."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from onlinegp.streams.errors import BadData, other_input
 from onlinegp.streams.reading.lines import Lines, Part
 from onlinegp.streams.reading.source import Block, Source
 
-COUNTED = 1 << 22  # bytes of a file that are read ahead to count its rows
+COUNTED = 1 << 22  # number of bytes that are read to estimate the number of rows
 
 
 class TextSource(Source):
-    """Blocks from the lines of a file or a pipe."""
+    """Base class of sources of text: blocks from the lines of a file or pipe."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -25,7 +25,7 @@ class TextSource(Source):
 
     def _seek(self, place: dict[str, int]) -> None:
         if "offset" not in place:
-            raise other_input(self.path, "that was a table of rows, this is text")
+            raise other_input(self.path, "the first input was not text")
         self._lines.seek(**place)
 
     @property
@@ -43,7 +43,7 @@ class TextSource(Source):
                 read += len(part.data)
                 if rows > limit or read > COUNTED:
                     return limit
-        except BadData:  # the run will report it when it gets there
+        except BadData:  # the run reports the error when it reaches the row
             return limit
         finally:
             ahead.close()
@@ -57,14 +57,14 @@ class TextSource(Source):
 
     @abstractmethod
     def parse(self, part: Part) -> Block:
-        """Return the rows in whole lines."""
+        """Return the block of rows in whole lines."""
 
     def _first_line(self) -> bytes:
-        """Return the first line without its line end. Refuse input that is not a table of text."""
+        """Return the first line without its line end. Raise an error if the input is not a table of text."""
         head = self._lines.peek(1)
         first = head.split(b"\n", 1)[0].removesuffix(b"\r")
         if not head:
-            raise BadData(f"{self.path} is empty. There is nothing to predict.")
+            raise BadData(f"{self.path} is empty, so there is nothing to predict.")
         if self._lines.incomplete:
             raise BadData(f"{self.path}, line 1: is incomplete and may still grow. Wait, or add a line end.")
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -1,4 +1,4 @@
-"""Tell the user which columns are not used as inputs, why, and which option uses them."""
+"""Explain which columns are not used as inputs, why, and which option uses them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from onlinegp.streams.reading.source import Columns, Source
 
 
 def unused(source: Source, columns: Columns, rules: Rules, *, chosen: tuple[str, ...] = (), lags: int = 0) -> str:
-    """Return a message about the columns that are not inputs, or "" if there are none.
+    """Return a message about the columns that are not used as inputs, or "" if all columns are.
 
-    Columns that the user has `chosen` by name are left out, and so are columns of numbers if the inputs are lags.
+    The message omits columns that the user has `chosen` by name and, if the inputs are lags, columns of numbers.
     """
     taken = {columns.target, *columns.features, *chosen}
     groups: dict[str, list[str]] = {}
@@ -33,7 +33,7 @@ def _why(source: Source, name: str, rules: Rules, lags: int) -> str:
         return "dates: --dates calendar uses them"
     if kind == "category":
         if format := likely_format([value for value in source.samples[name] if not is_missing(value)]):
-            return f"dates of another form: --dates calendar --date-format '{format}' uses them"
+            return f"dates in another format: --dates calendar --date-format '{format}' uses them"
         return "named like a key: --features uses it" if source.is_key(name) and rules.uses(kind) else _TEXT
     return "neither numbers nor text"
 

@@ -1,4 +1,4 @@
-"""Look up algorithms by their names on the command line; their summaries come from the docstrings."""
+"""Find models by their names on the command line."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.families import FAMILIES, family
 from onlinegp.models.registry import models_of_users
 
-HIDDEN = ("engine", "dtype")  # parameters that change no result
+HIDDEN = ("engine", "dtype")  # parameters that do not change results
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An estimator class under its name on the command line."""
+    """An estimator class and its name on the command line."""
 
     name: str
     estimator: type[OnlineRegressor]
@@ -30,13 +30,13 @@ class Algorithm:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Names and default values."""
+        """Names and default values of the parameters."""
         signature = inspect.signature(self.estimator).parameters
         return {name: p.default for name, p in signature.items() if name not in HIDDEN}
 
 
 def algorithms() -> dict[str, Algorithm]:
-    """Return every algorithm by its name on the command line."""
+    """Return all algorithms by their names on the command line."""
     classes = [Auto, *(getattr(models, name) for name in models.__all__)]
     found = [cls for cls in classes if issubclass(cls, OnlineRegressor) and cls is not OnlineRegressor]
     return {named(cls): Algorithm(named(cls), cls) for cls in found}
@@ -50,19 +50,19 @@ def by_family() -> dict[str, list[Algorithm]]:
 
 
 def algorithm(name: str) -> Algorithm:
-    """Return the algorithm of that name; case, hyphens and underscores do not matter.
+    """Return the algorithm with this name. Case, hyphens and underscores do not matter.
 
-    Models that a user defined in an imported module are found, too.
+    Models of the user in imported modules are found, too.
     """
     known, key = algorithms(), _key(name)
     own = [cls for cls in models_of_users() if _key(cls.__name__) == key]
     if key not in known and not own:
         raise ValueError(
-            f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`; a model of your own "
+            f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`. Your own model "
             f"needs --import MODULE."
         )
     if key in known and own:
-        raise ValueError(f"{own[0].__module__} and onlinegp have a model {name!r} each. Rename your class.")
+        raise ValueError(f"both {own[0].__module__} and onlinegp have a model {name!r}. Rename your class.")
     return known[key] if key in known else Algorithm(key, own[0])
 
 

@@ -1,9 +1,11 @@
-"""Checkpoints: the model of a run, with its position in the input and the length of its output, in one file.
+"""Checkpoints: files with the model of a run, its position in the input, and the length of its output.
 
-A checkpoint is a model file with one more entry in its header, "stream": columns, position in the input, length of the
-output, and scores. `onlinegp.load` opens it as a model that takes and predicts values in the units of the data.
-`--save` writes the same format without a position. The output is written to disk before the checkpoint, so the output
-is never shorter than the checkpoint says. A resumed run cuts off the rest and computes it again.
+A checkpoint is a model file with the additional entry "stream" in its header: columns, position in the input, length of
+the output, and scores. `onlinegp.load` opens it as a model in the units of the data. `--save` writes the same format
+without a position.
+
+The output is written to disk before the checkpoint, so it is never shorter than the checkpoint says. A resumed run
+truncates the output to this length and computes the rest again.
 """
 
 from __future__ import annotations
@@ -26,61 +28,61 @@ from onlinegp.streams.running.observers import OBSERVERS
 from onlinegp.streams.writing.sinks import ParquetSink
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
-SAVED = ("columns", "level", "settings")  # the stream entry of a model file
-PLACE = ("position", "output", "rejects", "rows", *OBSERVERS, "commands")  # what a checkpoint adds
+SAVED = ("columns", "level", "settings")  # items of the entry "stream" in a model file
+PLACE = ("position", "output", "rejects", "rows", *OBSERVERS, "commands")  # additional items in a checkpoint
 DATABASE = "checkpoint.db"  # the store of a run with a model per key
 DATABASES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock")
 
 
 def own_files(folder: Path) -> list[Path]:
-    """Return the files that a run keeps in its folder; other files in it do not belong to the run."""
+    """Return the files in a folder that belong to a run."""
     return [*(folder / name for name in (LATEST, PREVIOUS, LOCK, *DATABASES)), *_unfinished(folder)]
 
 
 def latest(folder: Path) -> Path:
-    """Return the newest checkpoint in a folder, or the store of a run with a model per key."""
+    """Return the path of the newest checkpoint in a folder, or of the store of a run with a model per key."""
     found = [folder / name for name in (LATEST, PREVIOUS, DATABASE) if (folder / name).is_file()]
     if not found:
         raise CheckpointError(
-            f"{folder} is a folder without a checkpoint ({LATEST}). Name a model file, or the folder of --checkpoint."
+            f"{folder} is a folder without a checkpoint ({LATEST}). Pass a model file, or the folder of --checkpoint."
         )
     return found[0]
 
 
 def _unfinished(folder: Path) -> list[Path]:
-    """Return the partial checkpoints that killed runs left behind: regular files with such a name."""
+    """Return the partial checkpoints of killed runs."""
     parts = [path for path in folder.glob(f"{LATEST}.*") if PART.fullmatch(path.name)]
     return [path for path in parts if path.is_file() and not path.is_symlink()]
 
 
 def to_bytes(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
-    """Return a model file that also holds the stream entry."""
+    """Return the bytes of a model file with the entry "stream"."""
     return model_file.to_bytes(model, extra={"stream": stream})
 
 
 def from_bytes(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
-    """Return a model and its stream entry, which is empty for a plain model file; or raise a ModelFileError."""
+    """Return a model and its entry "stream", which may be empty. Raise a ModelFileError if the file is not valid."""
     model, extra = model_file.with_extra(data)
     return model, checked(extra.get("stream", {}), model)
 
 
 def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
-    """Return the stream entry of a model file, or raise a ModelFileError; it is empty for a plain model file.
+    """Return the entry "stream" of a model file (empty if there is none), or raise a ModelFileError.
 
-    Files may come from anywhere, so everything is checked. Observers check their own entries when they load them.
+    Everything is checked, because files may be damaged or untrusted. Observers check their own entries when loading.
     """
     try:
         if stream != {}:
             _check(_object("stream", stream, (*SAVED, *(PLACE if "position" in stream else ()))), model)
     except (ValueError, TypeError) as error:
-        raise ModelFileError(f"the stream's entry is not valid: {error}") from None
+        raise ModelFileError(f"the entry 'stream' is not valid: {error}") from None
     return stream
 
 
 def _check(stream: dict[str, Any], model: OnlineRegressor) -> None:
     inputs, features = checked_columns(stream["columns"]), getattr(model, "n_features_in_", None)
     if features not in (None, inputs):
-        raise ValueError(f"columns must give {features} inputs, as the model has, got {inputs}.")
+        raise ValueError(f"columns must give {features} inputs like the model, got {inputs}.")
     if not isinstance(stream["level"], float) or not 0.0 < stream["level"] < 1.0:
         raise ValueError(f"level must be between 0 and 1, got {stream['level']!r}.")
     _object("settings", stream["settings"])
@@ -103,7 +105,7 @@ def _object(name: str, value: Any, names: tuple[str, ...] | None = None) -> dict
 
 
 def read_model(path: str) -> tuple[OnlineRegressor, dict[str, Any]]:
-    """Return the model and the stream entry of a file, or raise a ModelFileError that names the file."""
+    """Return the model and the entry "stream" of a file. Raise a ModelFileError that names the file."""
     try:
         return from_bytes(Path(path).read_bytes())
     except ModelFileError as error:
@@ -145,7 +147,7 @@ class Checkpoints:
         return any(self._folder.mode(name) is not None for name in (LATEST, PREVIOUS))
 
     def read(self) -> tuple[OnlineRegressor, dict[str, Any], list[str]] | None:
-        """Return model and stream of the newest valid checkpoint, and what is wrong with newer ones; None if empty.
+        """Return model and stream of the newest valid checkpoint, and errors of newer checkpoints. None if empty.
 
         Raises
         ------
@@ -173,10 +175,10 @@ class Checkpoints:
 
 
 def _locked(folder: Folder) -> BinaryIO | None:
-    """Lock the folder for this process with an empty file. The system releases the lock of a killed process."""
+    """Lock the folder for this process with an empty file. If the process is killed, the system releases the lock."""
     try:
         import fcntl
-    except ImportError:  # this system has no such locks
+    except ImportError:  # not available on this system
         return None
     path = folder.path / LOCK
     lock = os.fdopen(folder.open(LOCK, os.O_RDWR | os.O_CREAT), "rb")
@@ -196,7 +198,7 @@ def _locked(folder: Folder) -> BinaryIO | None:
 
 
 def check_resumable(sink_path: str | None, format: str) -> None:
-    """Refuse outputs that a resumed run could not continue."""
+    """Raise an error for outputs that a resumed run could not continue."""
     if sink_path in (None, "-") or is_special(str(sink_path)):
         raise CheckpointError("--checkpoint needs --out FILE: output to a pipe cannot be corrected after a crash.")
     if format == "parquet":
@@ -204,9 +206,9 @@ def check_resumable(sink_path: str | None, format: str) -> None:
 
 
 def same_settings(stored: dict[str, Any], given: dict[str, Any], *, any_source: bool = False) -> None:
-    """Refuse to resume a run with other settings; the name of the source may be another if `any_source`."""
+    """Raise an error if a run is resumed with other settings. With `any_source`, the name of the source may differ."""
     for name, value in given.items():
-        new = name not in stored and not value  # an option that there was not, and that is not used
+        new = name not in stored and not value  # a new option that is not used
         if stored.get(name) != value and not new and not (any_source and name == "source"):
             option = "SOURCE" if name == "source" else "--" + name.replace("_", "-")
             remedy = "Resume with the options of the first run"

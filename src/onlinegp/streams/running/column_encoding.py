@@ -1,4 +1,4 @@
-"""Encode the columns of a stream as numbers. The encoding is learned from the first rows and saved with the model."""
+"""Encode the columns of a stream as numbers, with an encoding that is learned from the first rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ STORED = ("target", "features", "keys", "kinds", "missing", "date_format", "na_v
 
 
 def silent(text: str) -> None:
-    """Say nothing. An encoder travels to other processes, and a lambda cannot."""
+    """Do nothing. (A lambda could not be pickled with an encoder.)"""
 
 
 class Encoder:
-    """Turn the features of a block into the inputs of a model; plain numbers stay as they are.
+    """Convert the features of a block to inputs of a model. Plain numbers are not changed.
 
-    `plan` is None if all features are plain numbers, and until the first rows have been read.
+    `plan` is None if all features are plain numbers, and before the first rows have been read.
     """
 
     def __init__(self, columns: Columns, rules: Rules = NUMBERS_ONLY, say: Callable[[str], None] = silent) -> None:
@@ -42,7 +42,7 @@ class Encoder:
         return list(self.columns.features) if self.plan is None else self.plan.names
 
     def learn(self, X: Any) -> None:
-        """Learn the encoding from the first rows, unless it is known already, and tell the user about it."""
+        """Learn the encoding from the first rows, if it is not known yet, and print a message about it."""
         if self.columns.plain or self.plan is not None:
             return
         columns = self.columns
@@ -51,24 +51,24 @@ class Encoder:
             self.say(f"inputs from {line}")
 
     def __call__(self, X: Any) -> Array:
-        """Return the inputs of a model for features, (n, len(names))."""
+        """Convert features to inputs of a model, (n, len(names))."""
         if self.columns.plain:
             return X
         assert self.plan is not None
         return self.plan(X)
 
     def dump(self) -> dict[str, Any]:
-        """Return the columns and their encoding, for a file."""
+        """Return the columns and their encoding for a file."""
         return asdict(self.columns) | {"learned": None if self.plan is None else self.plan.dump()}
 
     def load(self, stream: dict[str, Any]) -> None:
-        """Continue with the encoding in a file, whose entry was checked before."""
+        """Continue with the encoding in a file. The entry must have been checked."""
         learned = stream["columns"]["learned"]
         self.plan = None if learned is None else Plan.load(learned)
 
 
 def checked_columns(columns: Any) -> int:
-    """Return the number of inputs that the columns of a file make, or raise a ValueError that says what is wrong."""
+    """Return the number of inputs from the columns of a file. Raise a ValueError if the columns are not valid."""
     _need(isinstance(columns, dict) and set(columns) == set(STORED), "columns", f"made of {', '.join(STORED)}")
     features, keys, kinds, learned = (columns[name] for name in ("features", "keys", "kinds", "learned"))
     for names in (features, keys, kinds, columns["na_values"]):

@@ -1,4 +1,4 @@
-"""The expected number of false events: per row, or per day, which the times of the first rows convert."""
+"""The rate of false events: a number per row, or per day, converted with the times of the first rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from onlinegp.models.alarms.constants import NEAR, RECENT
 from onlinegp.streams.reading.source import Source
 
 SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "month": 2629746.0}
-FEWEST = 10  # times from which the time between rows is estimated
-USUAL = "0.001 is a usual choice: one false event in 1,000 rows. Or give a rate in time: 1/day."
+FEWEST = 10  # minimum number of times to estimate the time between rows
+USUAL = "0.001 is a usual choice: one false event in 1,000 rows. Or use a rate in time, such as 1/day."
 
 
 def detector_parameters(flag: str, source: Source, *, by: str | None, time: str | None) -> dict[str, Any]:
-    """Return the parameters of a detector: the rate of its events per row, and the day if that is a season.
+    """Return the parameters of a detector: `rate` per row and, if a day is a whole number of rows, the season.
 
     Parameters
     ----------
-    flag : as typed: 0.001 per row, or 1/day, over all keys together
+    flag : the option --flag, such as 0.001 per row, or 1/day over all keys together
     by, time : the columns of the key and of the time, if there are any
     """
     pace = _pace(source, by, time)
@@ -33,7 +33,7 @@ def detector_parameters(flag: str, source: Source, *, by: str | None, time: str 
 
 
 def rate_of(flag: str, spacing: float | None) -> float:
-    """Return the rate per row of a budget such as 0.001 or 1/day; `spacing` is the time between rows in seconds."""
+    """Return the rate per row for a --flag such as 0.001 or 1/day. spacing: the time between rows, in seconds."""
     number, slash, unit = flag.partition("/")
     try:
         count = float(number)
@@ -45,7 +45,7 @@ def rate_of(flag: str, spacing: float | None) -> float:
         raise ValueError(f"--flag must be per {', '.join(SECONDS)}, got {flag!r}. {USUAL}")
     if not spacing:
         raise ValueError(
-            f"--flag {flag} requires the time between rows, but the first rows have no column of increasing times. "
+            f"--flag {flag} requires times, but the first rows have no column of increasing times. "
             f"Give a rate per row: --flag 0.001, or the format of the times: --date-format."
         )
     rate = count * spacing / SECONDS[unit]
@@ -58,13 +58,13 @@ def rate_of(flag: str, spacing: float | None) -> float:
 
 
 def time_column(source: Source, order: str | None, date_format: str | None) -> str | None:
-    """Return the column of the time: that of the order, or the first one that holds dates."""
+    """Return the column of the time: `order`, or the first column of dates."""
     names = [order] if order is not None else source.names
     return next((name for name in names if source.kind(name, date_format) == "date"), None)
 
 
 def _pace(source: Source, by: str | None, time: str | None) -> tuple[float, float] | None:
-    """Return the time between rows, and between rows of a key, in seconds; 0 if it cannot be known."""
+    """Return the time between rows, and between rows of a key, in seconds; 0 if unknown."""
     if time is None:
         return None
     when = _seconds(source.samples[time], source.columns.date_format)

@@ -1,4 +1,4 @@
-"""Keep the rows around events, for the charts of a report, and count the events of each key."""
+"""Store the rows around events for the charts of a report."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from onlinegp.state import Values
 from onlinegp.streams.running.flags import text_of
 from onlinegp.streams.running.observers import Observer, Rows, array_with_gaps, texts
 
-BEFORE, AFTER = 60, 100  # rows of a scene before its event opens, and from that row on
-MOST = 40  # scenes that are kept: those of the worst events
+BEFORE, AFTER = 60, 100  # rows of a scene before the event opens, and from this row on
+MOST = 40  # number of scenes, for the worst events
 DIGITS = 6
 SHOWN = ("y", "mean", "lower", "upper")
 Row = tuple[float, ...]
 
 
 class Scenes(Observer):
-    """Keeps the rows around the worst events: target, mean and interval.
+    """The rows around the worst events: target, mean and interval.
 
-    With keys, the rows before an event are those since the run was started or resumed.
+    With keys, the rows before an event go back at most to the start or resumption of the run.
     """
 
     fields = {"recent": array_with_gaps("before", len(SHOWN)), "stories": texts(MOST)}
@@ -59,7 +59,7 @@ class Scenes(Observer):
                 not isinstance(scene, dict)
                 or not {"event", "key", "before", "severity", "rows", "open"} <= scene.keys()
             ):
-                raise ValueError(f"stories must hold scenes, got {text[:50]}.")
+                raise ValueError(f"stories must contain scenes, got {text[:50]}.")
 
     def add(self, rows: Rows) -> None:
         watched = rows.predictions if isinstance(rows.predictions, Watched) else Watched.unseen(rows.predictions)
@@ -91,7 +91,7 @@ class Scenes(Observer):
                 scene["severity"] = event.severity
 
     def found(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the scene of an event: its columns, and the number of its first row before the event's start."""
+        """Return the scene of an event: its columns, and the number of rows before the start of the event."""
         for scene in self._scenes:
             if (scene["event"], scene["key"]) == (event["event"], event.get("key")):
                 columns = {name: [row[k] for row in scene["rows"]] for k, name in enumerate(SHOWN)}

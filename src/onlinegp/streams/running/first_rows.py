@@ -1,4 +1,4 @@
-"""Keep the first rows of a stream, from which its columns are encoded or the model of all keys is tuned."""
+"""Collect the first rows of a stream, to encode its columns or to tune the model of all keys."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from onlinegp.sliding_windows import windows
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.predict_then_learn import Predicted
 
-MAX_SHARE = 0.5  # keys are alike if the median one deviates by a larger share of the deviation of all rows
+MAX_SHARE = 0.5  # keys are alike if the median deviation of a key is a larger share of the deviation of all rows
 
 
 class FirstRows:
-    """Predicts each row by mean and spread of the targets before it, and keeps it until there are `rows` of them.
+    """Collect `rows` rows, and predict each row by the mean and spread of the targets before it.
 
-    With keys, the targets are those of the same key, if there are enough.
-
-    With `varied`, it waits until the target varies, because a constant target gives nothing to tune on. Until then it
-    keeps the latest rows.
+    With keys, the targets of the same key are used, if there are enough. With `varied`, collecting continues with the
+    latest rows until the target varies, because nothing can be tuned on a constant target.
     """
 
     def __init__(self, rows: int, encoder: Encoder, *, varied: bool = False) -> None:
@@ -41,7 +39,7 @@ class FirstRows:
         return len(self._y) >= self.rows and (self.varies or not self.varied)
 
     def add(self, X: Array, y: Array, keys: Sequence[Hashable] | None = None) -> Predicted:
-        """Add rows, up to the last one that is needed, and return their predictions."""
+        """Add the rows that are still needed, and return their predictions."""
         parts: list[Predictions] = []
         while len(parts) < len(y) and not self.done:
             i = len(parts)
@@ -53,7 +51,7 @@ class FirstRows:
         return Predicted(predicted, np.zeros(len(parts)), ~np.isnan(predicted.mean))
 
     def keep(self, X: Array, y: Array) -> None:
-        """Add rows without predicting them, up to the last one that is needed."""
+        """Add the rows that are still needed, without predicting them."""
         for x, value in zip(X, y.tolist(), strict=True):
             if self.done:
                 return
@@ -67,7 +65,7 @@ class FirstRows:
                 del self._X[0], self._y[0]
 
     def next(self, own: Sequence[float] = ()) -> Predictions:
-        """Predict the next row from its `own` targets if there are enough, else from all; NaN before there are any."""
+        """Predict the next row from the targets of its key (`own`) if there are enough, else from all targets."""
         for y in (np.array(own), np.array(self._y)):
             known = y[~np.isnan(y), None]
             if len(known) >= MIN_SCALE_ROWS:
@@ -77,17 +75,17 @@ class FirstRows:
         return like_so_far(Gaussian(np.zeros((1, 1)), np.ones((1, 1))), known).output(0)
 
     def encoded(self) -> tuple[Array, Array]:
-        """Return inputs and targets, with NaN for missing ones; the encoding of the columns is learned from them."""
+        """Learn the encoding of the columns from the rows. Return inputs and targets, with NaN for missing values."""
         X: Array = np.array(self._X, dtype=self.encoder.columns.dtype).reshape(len(self._X), -1)
         self.encoder.learn(X)
         return self.encoder(X), np.array(self._y)
 
 
 def in_units_of_keys(X: Array, y: Array, keys: Sequence[Hashable]) -> tuple[Array, Array] | None:
-    """Return inputs, and targets standardized by key, of the keys with enough rows. Return None if keys are alike.
+    """Return inputs, and targets standardized by key, for the keys with enough rows. Return None if keys are alike.
 
-    Keys are alike if the median one varies about as much as all rows together. Then, or if most rows are of keys with
-    few rows, or if every key is constant, one scale serves all keys.
+    Keys are alike if a typical key varies about as much as all rows together. Then one scale fits all keys. One scale
+    is also used if most keys have only a few rows, or if all keys are constant.
     """
     known = ~np.isnan(y)
     of_key: dict[Hashable, list[int]] = {}
@@ -109,10 +107,10 @@ def in_units_of_keys(X: Array, y: Array, keys: Sequence[Hashable]) -> tuple[Arra
 def with_lags(
     X: Array, y: Array, lags: int, horizon: int, keys: Sequence[Hashable] | None = None
 ) -> tuple[Array, Array]:
-    """Return inputs (with lags) and targets of the rows that have both; `keys` identifies the series of each row.
+    """Return inputs with lags, and targets, for the rows that have both.
 
-    The lags of a row are past targets of its own key. A missing past target is replaced by the mean of all known
-    targets. Rows with too few past rows are left out.
+    The lags of a row are past targets of the same key. The mean of all known targets replaces a missing past target.
+    Rows with too few past rows are left out.
     """
     known = ~np.isnan(y)
     if not lags:
@@ -128,7 +126,7 @@ def with_lags(
             past[rows[memory:]] = windows(filled[rows], lags)[: len(rows) - memory]
     if not known.any():
         raise ValueError(
-            f"no series has more than {memory} of the first {len(y)} rows, too few to tune with --lags {lags}. Use "
-            f"fewer lags, or a larger --tune."
+            f"the first {len(y)} rows have no series of more than {memory} rows, too few to tune with --lags {lags}. "
+            "Use fewer lags, or a larger --tune."
         )
     return np.hstack([X[known], past[known]]), y[known]

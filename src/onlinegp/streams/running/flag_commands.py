@@ -1,4 +1,4 @@
-"""Run a command for each event, in the background: it can neither stop nor delay the stream."""
+"""Run a command for each event, in the background, so that it can neither stop nor delay the stream."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from contextlib import suppress
 from itertools import count
 from threading import BoundedSemaphore, Lock
 
-AT_ONCE = 4  # commands that run at the same time
-WAITING = 1000  # the most events whose command has not ended; the stream waits when there are this many
-SECONDS = 10.0  # the longest time for a command
+AT_ONCE = 4  # largest number of commands that run at the same time
+WAITING = 1000  # the stream waits if this number of events have commands that have not ended
+SECONDS = 10.0  # time limit of a command
 
 
 WATCHER = """
@@ -29,17 +29,17 @@ for group in running:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
-"""  # a program that is told which commands run, and ends them when this process is gone
+"""  # a program that receives which commands run, and ends them if this process is killed
 
 
 class Watcher:
-    """A process that ends the running commands, and all that they started, if this process is killed."""
+    """A process that ends the running commands and their child processes if this process is killed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def tell(self, sign: str, group: int) -> None:
-        """Report that a group of processes runs (+) or has ended (-)."""
+        """Tell the watcher that a process group runs (+) or has ended (-)."""
         if not hasattr(os, "killpg"):
             return
         if self._process is None:
@@ -56,10 +56,10 @@ class Watcher:
 
 
 class Commands:
-    """Starts a command for each event, with the event as JSON on its standard input, without a shell.
+    """Start a command for each event, without a shell, with the event as JSON on its standard input.
 
-    A command that fails, cannot be started or takes longer than 10 seconds is reported the first time, and counted.
-    What it prints is dropped; its standard error is the run's.
+    Failures are counted, and the first failure is reported: a command cannot be started, fails, or takes longer than 10
+    seconds. The standard output of commands is dropped. They share the standard error of the run.
     """
 
     def __init__(self, command: str, say: Callable[[str], None]) -> None:
@@ -73,7 +73,7 @@ class Commands:
         self._killed = False
 
     def start(self, row: str) -> None:
-        """Run the command for a row, given as one JSON object; return before it is done."""
+        """Start the command for an event, given as a JSON object. Do not wait for the end of the command."""
         self._room.acquire()
         number = next(self._numbers)
         with self._lock:
@@ -85,17 +85,17 @@ class Commands:
             self.start(row)
 
     def unfinished(self) -> list[str]:
-        """Return the events whose command has not ended, oldest first: to be started again if the run is killed now."""
+        """Return the events with commands that have not ended, oldest first. A resumed run starts them again."""
         with self._lock:
             return [self._unfinished[number] for number in sorted(self._unfinished)]
 
     def finish(self) -> None:
-        """Wait for all commands; after a call of `kill` there is none."""
+        """Wait for all commands. After `kill` there are none."""
         self._pool.shutdown(wait=True)
         self._watcher.close()
 
     def kill(self) -> None:
-        """End the commands that run, and start no other."""
+        """End the running commands, and start no more commands."""
         with self._lock:
             self._killed = True
             for process in self._running.values():
@@ -124,7 +124,7 @@ class Commands:
             )
 
     def _run(self, number: int, row: str) -> str | None:
-        """Return what went wrong, or None."""
+        """Run a command for an event. Return what went wrong, or None."""
         with self._lock:
             if self._killed:
                 return None
@@ -138,26 +138,26 @@ class Commands:
         except subprocess.TimeoutExpired:
             _end(process)
             process.communicate()
-            return f"it took longer than {SECONDS:g} seconds and was ended"
+            return f"it took longer than {SECONDS:g} seconds and was killed"
         return None if process.returncode == 0 else f"it failed with exit code {process.returncode}"
 
 
 def arguments(command: str) -> list[str]:
-    """Return the command in parts, as a shell would split it, or refuse one that cannot be run."""
+    """Split a command like a shell. Raise an error if the command cannot be run."""
     try:
         args = shlex.split(command)
     except ValueError as error:
         raise ValueError(f"--on-flag {command!r} cannot be split into words: {error}. Close the quotes.") from None
     if not args or shutil.which(args[0]) is None:
         raise ValueError(
-            f"--on-flag {command!r}: there is no such program. Give a program that can be run, with its arguments; "
+            f"--on-flag {command!r}: there is no such program. Pass an executable program with its arguments; "
             f"for pipes and other shell syntax use: sh -c '...'"
         )
     return args
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process with all that it has started, unless it has ended."""
+    """Kill a process and its child processes, if it has not ended."""
     if process.poll() is not None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Observe the events of a detector as they open and clear."""
+"""The observer of the events of a detector."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from onlinegp.streams.running.plausible import PlausibleRange
 from onlinegp.streams.writing.sinks import Appended
 
 DESCRIBED = ("severity", "rows", "statistic", "observed", "expected", "low", "high", "factor")
-MOST_EVENTS = 200  # the worst events, which are kept for the report
-MOST_TIMES = 256  # last rows whose times are known
-MOST_OPEN = 1_000_000  # events that are open, at most one for each key
+MOST_EVENTS = 200  # number of worst events to store for the report
+MOST_TIMES = 256  # number of last rows with stored times
+MOST_OPEN = 1_000_000  # largest number of open events, one per key
 
 
 class Flags(Observer):
-    """Gathers the events of a detector: writes them as they open and clear, counts them, and keeps the worst.
+    """Write the events of a detector when they open and clear, count them, and store the worst events.
 
     Parameters
     ----------
-    target, inputs : names, for reasons
-    time, by : the columns of the time and of the key, among those that are copied, if there are any
+    target, inputs : names for the reasons of events
+    time, by : the copied columns of the time and of the key, if there are any
     """
 
     fields = {
@@ -47,17 +47,17 @@ class Flags(Observer):
     ) -> None:
         self.target, self.inputs, self.time, self.by = target, list(inputs), time, by
         self.totals = np.zeros(len(KINDS), dtype=np.int64)
-        self.written = 0  # bytes of the file
+        self.written = 0  # number of bytes written
         self._worst: list[dict[str, Any]] = []
-        self.times: list[str] = []  # of the last rows
+        self.times: list[str] = []  # times of the last rows
         self._since: dict[str | None, tuple[int, str]] = {}  # by key: a row of the open event, and its time
-        self.shift = 0  # from rows that the detector has seen to those of the stream
+        self.shift = 0  # row of the stream - row of the detector
         self.range = PlausibleRange()
         self._file: Appended | None = None
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of events so far, by kind. An open event counts by its first kind."""
+        """The number of events so far, by kind. Open events count with their first kind."""
         return dict(zip(KINDS, self.totals.tolist(), strict=True))
 
     @property
@@ -72,7 +72,7 @@ class Flags(Observer):
 
     @property
     def worst(self) -> list[str]:
-        """The worst events, the worst first, as JSON."""
+        """The worst events as JSON, the worst first."""
         return [json.dumps(event) for event in self._worst]
 
     @worst.setter
@@ -81,7 +81,7 @@ class Flags(Observer):
 
     @property
     def since(self) -> list[str]:
-        """The key of each event that is open, a row of it, and the time of that row, as JSON."""
+        """The key, a row and the time of this row for each open event, as JSON."""
         return [json.dumps([key, *began]) for key, began in self._since.items()]
 
     @since.setter
@@ -93,28 +93,28 @@ class Flags(Observer):
             entry = json.loads(text)
             kinds = [type(one) for one in entry] if isinstance(entry, list) else []
             if kinds not in ([str, int, str], [type(None), int, str]):
-                raise ValueError(f"since must hold keys, rows and times, got {text}.")
+                raise ValueError(f"since must contain keys, rows and times, got {text}.")
         needed = {"event", "kind", "row", "severity", "reason"}
         for text in values["worst"]:
             event = json.loads(text)
             if not isinstance(event, dict) or not needed <= event.keys() or event["kind"] not in KINDS:
-                raise ValueError(f"worst must hold events, got {text}.")
+                raise ValueError(f"worst must contain events, got {text}.")
             if not all(isinstance(event[name], int | float) for name in ("row", "severity")):
-                raise ValueError(f"worst must hold events with a row and a severity, got {text}.")
+                raise ValueError(f"worst must contain events with a row and a severity, got {text}.")
 
     def write_to(self, path: str | None) -> None:
-        """Write events to this file, after those that are known to be in it."""
+        """Write events to a file, after the bytes that are known to be in the file."""
         self._file = None if path is None else Appended(path, keep=self.written)
 
     def add(self, rows: Rows) -> tuple[list[Any], list[str]]:
-        """Return the columns `score`, `tail` and `event` of rows, and each event that opens, as JSON."""
+        """Return the columns `score`, `tail` and `event` of rows, and the events that open, as JSON."""
         watched = rows.predictions if isinstance(rows.predictions, Watched) else Watched.unseen(rows.predictions)
         times = [] if self.time is None else [text_of(value) or "" for value in rows.keys[self.time]]
         lines, opened = [], []
         for i in np.flatnonzero(watched.changes != None).tolist():  # noqa: E711 (an array)
             for event in watched.changes[i]:
                 if event.end is not None and self._key(rows, i) not in self._since:
-                    continue  # it opened in rows that were not reported
+                    continue  # the event opened in rows that were not reported
                 described = self._described(event, rows, i, times)
                 self._keep(described)
                 lines.append(json.dumps(described, allow_nan=False))
@@ -127,7 +127,7 @@ class Flags(Observer):
         return [watched.score, watched.odds, numbers], opened
 
     def _keep(self, new: dict[str, Any]) -> None:
-        """Count an event, and keep it if it is among the worst. When it clears, it replaces what was kept of it."""
+        """Count an event, and store it if it is among the worst. When an event clears, update the stored event."""
         same = [k for k, old in enumerate(self._worst) if all(old.get(n) == new.get(n) for n in ("event", "key"))]
         before = self._worst.pop(same[0]) if same else None
         if before is not None:
@@ -137,7 +137,7 @@ class Flags(Observer):
         self._worst = sorted([*self._worst, new], key=lambda event: -event["severity"])[:MOST_EVENTS]
 
     def _described(self, event: Event, rows: Rows, i: int, times: list[str]) -> dict[str, Any]:
-        """Return an event for people and programs. Rows are those of the stream; with keys, those of the key."""
+        """Return an event for people and programs. Rows are counted in the stream or, with keys, in that of the key."""
         opens, number, alone = event.end is None, rows.before + i + 1, self.by is None
         key = self._key(rows, i)
         if opens:
@@ -167,7 +167,7 @@ class Flags(Observer):
         return None if self.by is None else text_of(rows.keys[self.by][i])
 
     def _when(self, key: str | None, row: int, back: int, opens: bool, times: list[str]) -> str | None:
-        """Return the time of a row, `back` rows of its series before the one where an event opens or clears."""
+        """Return the time of the row that is `back` rows of its series before the opening or clearing of an event."""
         rows = [*self.times, *times] if self.by is None else times[-1:] if opens else []
         exact = rows[-1 - back] if back < len(rows) else None
         if opens:
@@ -187,6 +187,6 @@ class Flags(Observer):
 
 
 def text_of(value: Any) -> str | None:
-    """Return a value of a key column as text, the same for every reader."""
+    """Return a value of a key column as text, equal for all readers."""
     value = value.as_py() if hasattr(value, "as_py") else value
     return None if value is None else str(value)

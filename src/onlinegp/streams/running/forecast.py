@@ -1,4 +1,4 @@
-"""Forecast the next rows of a stream: by sampled paths, or with a model for each step."""
+"""Forecast the next rows of a stream by sampled paths, or with a model for each step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("step", "mean", "std", "lower", "upper")
 
 
 class LastValues(NoSink):
-    """A sink that keeps the last targets for a plot."""
+    """A sink that stores the last targets for a plot."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -35,19 +35,19 @@ class LastValues(NoSink):
 
 
 def by_paths(model: OnlineRegressor, steps: int, X: Array, *, paths: int, seed: int) -> Predictions:
-    """Forecast the next rows by sampled paths; see `Lagged.forecast`."""
+    """Forecast the next rows by sampled paths. See `Lagged.forecast`."""
     if not isinstance(model, WithLags) or not model.lags:
-        raise ValueError("a forecast needs a model with lags, which predicts from past values. Use --lags N.")
+        raise ValueError("a forecast needs a model with lags. Use --lags N.")
     return model.forecast(steps, X, paths=paths, seed=seed)
 
 
 def by_direct_models(
     learned: Callable[[int], tuple[OnlineRegressor, Encoder]], steps: int, cells: Array
 ) -> Predictions:
-    """Forecast the next rows with a model for each step h, whose horizon is h rows.
+    """Forecast the next rows with a separate model for each step h, with a horizon of h rows.
 
-    `learned(h)` returns the model with horizon h, which has learned the stream, and the encoder of its features. The
-    model skips h rows and predicts the last of them from observed values only, never from another prediction.
+    `learned(h)` returns this model after it has learned the stream, and the encoder of its features. Each step is
+    predicted from observed values only, never from another prediction.
     """
     predicted = []
     for h in range(1, steps + 1):
@@ -57,7 +57,7 @@ def by_direct_models(
 
 
 def future_features(source: Source | None, columns: Columns, steps: int | None) -> Array:
-    """Return the features of the next rows (steps, d), read from a table; of all its rows if `steps` is None."""
+    """Read the features of the next rows from a table, (steps, d). If `steps` is None, use all rows of the table."""
     features = columns.features
     if not features:
         return np.empty((steps or 0, 0))

@@ -1,4 +1,4 @@
-"""Decide from the first rows of a file whether past values of the target help to predict it, in addition to inputs."""
+"""Decide whether a detector should use past values of the target in addition to inputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from onlinegp.streams.reading.source import Columns, Source
 
 ROWS = 1000
 FEWEST = 300
-SHARE = 0.15  # lags must reduce the error to this share of the error without lags, because they follow a fault
+SHARE = 0.15  # lags are used only if they reduce the error to less than this share
 
 
 def lags_help(source: Source, columns: Columns, lags: int) -> bool:
-    """Return whether lags cut the error of a linear model to less than 15% on the first rows of a source.
+    """Return whether lags reduce the error of a linear model to less than 15% on the first rows of a source.
 
-    This was chosen on simulated tables. Lags that reduce the error less make the detector miss shifts and drifts,
-    because the predictions follow them. Below 15% the detector finds more spikes with lags.
+    With lags, predictions follow shifts and drifts, so the detector misses them. But it finds more spikes if the error
+    becomes much smaller. On simulated tables, this was the case below 15%.
     """
     source.select(columns)
     blocks, rows = [], 0
@@ -40,7 +40,7 @@ def lags_help(source: Source, columns: Columns, lags: int) -> bool:
 
 
 def _error(model: OnlineRegressor, X: Array, y: Array) -> float:
-    """Return the root mean squared error on the second half of rows."""
+    """Return the root mean squared error on the second half of the rows."""
     half = len(y) // 2
     errors = model.run(X, y, progress=False).mean[half:] - y[half:]
     return float(np.sqrt(np.mean(errors**2)))

@@ -1,4 +1,4 @@
-"""Hints: patterns that are left in the errors of a run, and the option that removes them."""
+"""Hints: patterns in the errors of a run, and options that may remove them."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from onlinegp.checks import Array
 from onlinegp.seasons import find_seasons
 from onlinegp.streams.running.observers import Rows
 
-LAST_ROWS = 2000  # the last rows, in which patterns are searched
+LAST_ROWS = 2000  # patterns are searched in this number of last rows
 FEWEST = 200
-FOLLOWING = 0.25  # correlation of errors between consecutive rows
-UNEVEN = 1.6  # ratio of errors in a quarter of an input to those elsewhere
-MAX_Z = 4.0  # |z| is limited to this
+FOLLOWING = 0.25  # smallest correlation of consecutive errors to report
+UNEVEN = 1.6  # smallest ratio to report of the errors in a quarter of an input to the other errors
+MAX_Z = 4.0  # |z| is clipped here
 
 
 class Hints:
-    """Keeps the last rows of a run, and looks for patterns in their errors at its end."""
+    """Store the last rows of a run, and search for patterns in their errors."""
 
     def __init__(self) -> None:
         self._pieces: deque[tuple[Rows, Array]] = deque()
         self._rows = 0
 
     def add(self, rows: Rows, X: Array) -> None:
-        """Keep rows and their inputs."""
+        """Store rows and their inputs."""
         self._pieces.append((rows, X))
         self._rows += len(rows)
         while self._rows - len(self._pieces[0][0]) >= LAST_ROWS:
             self._rows -= len(self._pieces.popleft()[0])
 
     def sentences(self, names: Sequence[str], *, lags: int | None) -> list[str]:
-        """Return a sentence for each pattern; none about lags if they are None, because the model finds its own."""
+        """Return a sentence for each pattern. Do not advise about lags if `lags` is None: the model chooses them."""
         if not self._pieces:
             return []
         parts = [(rows.z, rows.scored, X) for rows, X in self._pieces]
@@ -49,7 +49,7 @@ class Hints:
 
 
 def pattern_over_rows(z: Array, lags: int) -> str | None:
-    """Return patterns of the errors z along the rows: a season, or a correlation from row to row."""
+    """Describe patterns of the errors z over the rows: a season, or a correlation of consecutive errors."""
     for season in find_seasons(z, most=1):
         if season > lags:
             return f"errors repeat every {season:g} rows: try --lags {int(np.ceil(season))}"
@@ -59,11 +59,11 @@ def pattern_over_rows(z: Array, lags: int) -> str | None:
     r = float(np.corrcoef(z[1:][pairs], z[:-1][pairs])[0, 1])
     if r < FOLLOWING:
         return None
-    return f"errors follow each other, with a correlation of {r:.1f} from row to row: try --lags {2 * lags or 10}"
+    return f"consecutive errors have a correlation of {r:.1f}: try --lags {2 * lags or 10}"
 
 
 def uneven(z: Array, x: Array, name: str) -> str | None:
-    """Return the input in whose lowest or highest quarter the errors are larger than elsewhere, if any."""
+    """Describe whether the errors z are larger for the lowest or highest quarter of the input x, or return None."""
     known = ~(np.isnan(z) | np.isnan(x))
     low, high = np.quantile(x[known], [0.25, 0.75]) if known.any() else (0.0, 0.0)
     ends = {"low": known & (x <= low), "high": known & (x >= high)}

@@ -1,4 +1,4 @@
-"""Check the rows of a stream with keys: each needs a key, and must be newer than the last row of its key."""
+"""Check the rows of a stream with keys: each row needs a key, and must be newer than the last row of its key."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 class LateRow(BadRow):
-    """A row that is not newer than the last row of its key; its `line` is the number of the row."""
+    """A row that is not newer than the last row of its key. `line` is the number of the row."""
 
-    remedy = "Sort the rows of each key, or leave late ones out with --late drop"
+    remedy = "Sort the rows of each key, or leave late rows out with --late drop"
 
     def message(self, path: str) -> str:
         where = f"{path}, row {self.line} of the data: {self.column}"
@@ -35,7 +35,7 @@ class LateRow(BadRow):
 
 
 class PlacelessRow(LateRow):
-    """A row whose value in the --order column is missing or cannot be compared."""
+    """A row with a missing or invalid value in the column of --order."""
 
     remedy = (
         "Correct the row, give the format of times with --date-format, leave such rows out with --on-bad-row skip, or "
@@ -44,12 +44,12 @@ class PlacelessRow(LateRow):
 
 
 class KeylessRow(LateRow):
-    """A row without a key, or with a key of another type than the others."""
+    """A row without a key, or with a key of another type than the first key."""
 
     remedy = "Correct the row, or leave such rows out with --on-bad-row skip"
 
 
-Newer = Callable[[list[Key], list[Any]], NDArray[np.bool_]]  # which rows are newer than the last of their keys
+Newer = Callable[[list[Key], list[Any]], NDArray[np.bool_]]  # which rows are newer than the last rows of their keys
 
 
 @dataclass
@@ -60,9 +60,9 @@ class KeyRules:
     ----------
     source : Source
     by, order : str, str or None
-        The column of the key, and the column by which the rows of a key are ordered. Both are copied to the output.
+        The column of the key, and the column that orders the rows of a key. Both are copied to the output.
     late : {"stop", "drop"}
-        What to do with a row that is not newer than the last row of its key. Dropped rows go to the rejects.
+        How to treat a row that is not newer than the last row of its key. Dropped rows go to the rejects.
     key_type : type, optional
         The type of the keys, str or int: 0 and "0" are different keys. If None, the first row decides.
     """
@@ -82,7 +82,7 @@ class KeyRules:
         return self.late == "stop" if type(row) is LateRow else not self.source.skip_bad
 
     def wrong(self, block: Block, keys: list[Key], places: list[Any], before: int, newer: Newer) -> dict[int, BadRow]:
-        """Return the bad rows by number: without a key, without an order, or not newer than the last of their key.
+        """Return the bad rows by number: rows without a key or an order, or not newer than the last row of their key.
 
         `before` is the number of rows of the stream before the block.
         """
@@ -97,7 +97,7 @@ class KeyRules:
         some, theirs = [keys[i] for i in known], [places[i] for i in known]
         fresh = newer(some, theirs)
         found: dict[int, tuple[type[LateRow], str]] = {
-            i: (LateRow, f"is not newer than the last of the key {short(str(keys[i]))!r}")
+            i: (LateRow, f"is not newer than the last row of the key {short(str(keys[i]))!r}")
             for i, new in zip(known, fresh, strict=True)
             if not new
         }
@@ -113,17 +113,17 @@ class KeyRules:
         }
 
     def _without_key(self, key: Any) -> str:
-        """Return why a value cannot be a key of this run, or "" if it can."""
+        """Return why a value cannot be a key, or "" if it can."""
         if key is None or key != key or (key == "" and self.source.empty_is_missing):
             return "is missing, so the row belongs to no model"
         kind: type[Key] = type(key)
         if kind not in TYPES or (kind is int and not -(1 << 63) <= key < 1 << 63):
             return "cannot be a key: keys are strings, or whole numbers of 64 bits"
         self.key_type = self.key_type or kind
-        return "" if kind is self.key_type else f"is not a key like those before, which are {TYPES[self.key_type]}"
+        return "" if kind is self.key_type else f"is not like the keys before, which are {TYPES[self.key_type]}"
 
     def places(self, block: Block) -> list[Any]:
-        """Return the values of the order column: numbers or texts, None if missing, not valid, or without order."""
+        """Return the values of the order column as numbers or texts. Missing and invalid values are None."""
         if self.order is None:
             return [None] * len(block)
         numeric = self.source.numeric[str(self.order)]
@@ -134,7 +134,7 @@ class KeyRules:
         ]
 
     def _column(self, block: Block, name: str | None) -> list[Any]:
-        """Return a column that is copied to the output."""
+        """Return a copied column."""
         column = block.keys[self.source.columns.keys.index(str(name))]
         return column if isinstance(column, list) else column.to_pylist()
 
@@ -144,7 +144,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any, read: Callable[[str], float]) -> float | None:
-    """Return a number, whole numbers exactly; None if it is not a number, or a whole number of more than 64 bits."""
+    """Return a number, integers exactly. None for other values, and for integers of more than 64 bits."""
     if isinstance(value, str):
         text = value.strip(" \t")
         try:
@@ -159,14 +159,14 @@ def _number(value: Any, read: Callable[[str], float]) -> float | None:
 
 
 def _moment(value: Any, format: str | None) -> str | None:
-    """Return a text, with a time converted to UTC; None for other values."""
+    """Return a text, with times converted to UTC. None for other values."""
     if isinstance(value, str):
         return instant(value, format)
     return instant(value.isoformat()) if isinstance(value, date | time) else None
 
 
 def selected(block: Block, which: NDArray[np.bool_]) -> Block:
-    """Return the rows of a block that a mask selects."""
+    """Return the rows of a block selected by a mask."""
 
     def kept(column: Any) -> Any:
         return [value for value, keep in zip(column, which, strict=True) if keep] if isinstance(column, list) else (

@@ -1,4 +1,4 @@
-"""Record the weights of a mixture's members over a stream, in constant memory."""
+"""Record the weights of the members of a mixture over a stream, in constant memory."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, integer, integers
 from onlinegp.streams.running.observers import Observer, Rows, texts
 
-POINTS = 300  # at twice as many, pairs of points are merged
-MEMBERS = 1000  # the most that a file may have
+POINTS = 300  # at 2 POINTS points, pairs of points are merged
+MEMBERS = 1000  # limit for files
 
 
 class Weights(Observer):
-    """The average weights over each `stride` rows that a mixture predicted; empty for other models.
+    """The weights of the members of a mixture, averaged over each `stride` rows. Empty for other models.
 
-    Members that did not predict these rows have weight zero.
+    Members that did not predict these rows have the weight zero.
     """
 
     fields = {
@@ -36,9 +36,9 @@ class Weights(Observer):
     def __init__(self) -> None:
         self.members: list[str] = []
         self.stride = 1
-        self.places = np.empty(0, dtype=np.int64)  # of rows: place p begins at row p * stride, counted from 0
-        self.counts = np.empty(0, dtype=np.int64)  # rows at each place
-        self.sums = np.empty((0, 0))  # sums of their weights, by place and member
+        self.places = np.empty(0, dtype=np.int64)  # indices of the averages: average p begins at row p * stride
+        self.counts = np.empty(0, dtype=np.int64)  # number of rows of each average
+        self.sums = np.empty((0, 0))  # sums of weights, (places, members)
 
     def check(self, values: Values) -> None:
         places, counts, sums = values["places"], values["counts"], values["sums"]
@@ -66,7 +66,7 @@ class Weights(Observer):
             self._append(places, counts, sums)
 
     def _append(self, places: NDArray[np.int64], counts: NDArray[np.int64], sums: Array) -> None:
-        """Add counts and sums, and merge those of equal places; places never decrease."""
+        """Add counts and sums. Places never decrease; equal places are merged."""
         last = slice(len(self.places) - 1, None) if len(self.places) else slice(0)
         places, counts = np.append(self.places[last], places), np.append(self.counts[last], counts)
         sums = np.vstack([self.sums[last], sums]) if len(self.sums) else sums
@@ -79,7 +79,7 @@ class Weights(Observer):
 
 
 def member_weights(model: OnlineRegressor, predicted: Predictions) -> tuple[tuple[str, ...], Array] | None:
-    """Return the names of the members of a mixture and their weights in predictions; None if there are none yet."""
+    """Return the names of the members of a mixture and their weights in predictions, or None without members."""
     if not model.__sklearn_is_fitted__():
         return None
     learner = working(model)

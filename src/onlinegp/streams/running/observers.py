@@ -1,4 +1,4 @@
-"""Observers of a run: what they receive for each block of rows, and how checkpoints save them."""
+"""Observers of a run: the rows that they receive, and how checkpoints store them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.state import Field, Fields, WithFields
 from onlinegp.streams.running.predict_then_learn import Predicted
 
-OBSERVERS = ("score", "curves", "weights", "flags", "surprises", "scenes")  # of a run, in the order of a checkpoint
+OBSERVERS = ("score", "curves", "weights", "flags", "surprises", "scenes")  # names, in the order of a checkpoint
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Rows:
 
     Attributes
     ----------
-    pit : the predicted probability of a target up to y
+    pit : the probability integral transform, the predicted probability of a target up to y
     size : the number of centers after each row
     scored : whether a row counts in the scores
-    before : the number of rows of the stream before these
+    before : the number of rows of the stream before these rows
     odd : whether the target of a row is not plausible
     weights, members : the weights of the members of a mixture in each prediction, and their names, if they are known
-    keys : the columns that are copied to the output, by name
+    keys : the copied columns, by name
     """
 
     y: Array
@@ -88,7 +88,7 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """Join consecutive rows that were predicted by the same members."""
+        """Join consecutive rows with the same members."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -116,18 +116,18 @@ class Rows:
 
 
 class Observer(WithFields):
-    """Watches a run. `add` receives its rows in order; a checkpoint saves the fields."""
+    """Base class of observers. `add` receives the rows of a run in order; checkpoints store the fields."""
 
     @abstractmethod
     def add(self, rows: Rows) -> Any:
         """Receive the next rows."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain values; NaN becomes null."""
+        """Return the fields as plain values. NaN becomes null."""
         return {name: _plain(value) for name, value in self.dump().items()}
 
     def from_json(self, entry: Any) -> None:
-        """Load an entry of a file, or raise a ModelFileError and change nothing."""
+        """Load an entry of a file. If it is not valid, raise a ModelFileError and change nothing."""
         known = _known(self)
         try:
             if not isinstance(entry, dict):
@@ -135,7 +135,7 @@ class Observer(WithFields):
             self.load({name: _array(name, value, known.get(name)) for name, value in entry.items()})
         except (ValueError, OverflowError) as error:
             name = type(self).__name__.lower()
-            raise ModelFileError(f"the stream's entry is not valid: {name}: {error}") from None
+            raise ModelFileError(f"the entry 'stream' is not valid: {name}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class _Texts(Field):
 
 
 def array_with_gaps(*shape: int | str) -> Field:
-    """Declare an array of finite numbers, with NaN for missing ones."""
+    """Declare an array of numbers that are finite or missing (NaN)."""
     return _Gaps("array", shape)
 
 
@@ -173,7 +173,7 @@ def _plain(value: Any) -> Any:
 
 
 def _known(observer: WithFields, prefix: str = "") -> Fields:
-    """Return all fields by their names in a dump, including those of parts."""
+    """Return all fields, including the fields of parts, by their names in a dump."""
     known: dict[str, Field] = {}
     for name, one in observer.fields.items():
         inside = _known(observer.children()[name], f"{prefix}{name}.") if one.kind == "learner" else {}
@@ -182,10 +182,10 @@ def _known(observer: WithFields, prefix: str = "") -> Fields:
 
 
 def _array(name: str, value: Any, field: Field | None) -> Any:
-    """Return a list as the array of its field; other values unchanged."""
+    """Convert a list to the array of its field. Other values are returned unchanged."""
     if field is None or not field.is_array:
         return value
-    cells = np.array(value, dtype=object)  # lists of different lengths stay lists, and are refused
+    cells = np.array(value, dtype=object)  # lists of different lengths stay lists, and raise an error later
     allowed = {int} if field.dtype is np.int64 else {int, float, type(None)}
     if not isinstance(value, list) or not {type(cell) for cell in cells.flat} <= allowed:
         raise ValueError(f"{name} must be a list of numbers")

@@ -1,4 +1,4 @@
-"""What learns in a run, and the model of a run over one stream."""
+"""The models of a run: the common interface, and a run with one model."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 
 
 class Models(ABC):
-    """What learns in a run: one model, or a model per key."""
+    """The models of a run: one model, or a model per key."""
 
     @abstractmethod
     def piece(self, job: Job, block: Block, done: int, rows: int) -> tuple[int, bool]:
-        """Return how many of the next `rows` rows to process, and whether a tuning is due; then it is one row."""
+        """Return how many of the next `rows` rows to process, and whether a tuning is due: then it is one row."""
 
     def keys(self, block: Block) -> list[Any] | None:
-        """Return the key of each row, if there are keys."""
+        """Return the key of each row, or nothing without keys."""
         return None
 
     def accepted(self, job: Job, block: Block) -> Block:
-        """Return the rows that can be used. An error in the block ends the run after them."""
+        """Return the valid rows of a block. An error in the block ends the run after these rows."""
         return block
 
     @abstractmethod
     def predict(self, job: Job, block: Block, start: int, X: Array, y: Array) -> Predicted:
-        """Predict the rows of a block from `start` on, with the inputs X, and learn the targets y."""
+        """Predict and learn the rows of a block from `start` on, with inputs X and targets y."""
 
     @abstractmethod
     def taught(self, job: Job, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
-        """Return a new model after learning the first rows, which have been predicted without it."""
+        """Return a new model after it has learned the first rows, which were predicted without it."""
 
     @abstractmethod
     def save(self, job: Job) -> bool:
-        """Save what was learned, and the place in the stream. Return whether there was something to save."""
+        """Save the models and the position in the stream. Return whether there was something to save."""
 
     def resume(self, job: Job, stream: dict[str, Any]) -> None:  # noqa: B027 (the model is the checkpoint's)
         """Continue from a checkpoint."""
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures that only this kind of run has."""
+        """Return figures for the summary that only this kind of run has."""
         return {}
 
     def close(self) -> None:  # noqa: B027 (nothing to close, as a rule)
@@ -75,7 +75,7 @@ class OneModel(Models):
         try:
             with job.stopper.at_once() if job.tuning_due or not job.learn else nullcontext():
                 return advance(job.model, X, y, learn=job.learn, seen=block.y[start:] if job.screen else None)
-        except Stopped:  # during a tuning: the row was not learned
+        except Stopped:  # a signal during a tuning: the row was not learned
             if job.tuning_due:
                 job.model = job.model.unfitted() if before is None else job.model.load(before)
             raise
@@ -90,7 +90,7 @@ class OneModel(Models):
             where = f" on row {len(error.predicted) + 1} of the first {len(y)}"
             raise StreamBreakdownError(error.model, error.reason, where=where) from None
         if isinstance(model, Detector):
-            model.forget_events()  # they were not reported
+            model.forget_events()  # events in the first rows were not reported
         return model
 
     def save(self, job: Job) -> bool:
@@ -102,5 +102,5 @@ class OneModel(Models):
 
 
 def up_to(due: int) -> tuple[int, bool]:
-    """Return (rows, tuning due) for a tuning after row `due`: the rows before that row, or the row alone."""
+    """Return (number of rows, whether a tuning is due) for a tuning after row `due`, which is processed alone."""
     return (due, False) if due else (1, True)

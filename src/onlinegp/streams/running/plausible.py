@@ -1,4 +1,4 @@
-"""Find values that are probably not measurements: codes for missing values, and targets far outside the range."""
+"""Find values that are probably errors: codes for missing values, and targets far outside their range."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onlinegp.checks import Array
 from onlinegp.state import Values, WithFields, array, integer, number
 
 CODES = [sign * code for code in (99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e20, 1e30) for sign in (1.0, -1.0)]
-FEWEST = 30  # values before anything is judged
-MAX_RANGES = 3.0  # a value farther out than this many times the range so far is not plausible
-IN_A_ROW = 10  # implausible values; more of them in a row that vary mean that the stream has changed
+FEWEST = 30  # number of values before any value counts as implausible
+MAX_RANGES = 3.0  # a value is implausible if it is farther from the range so far than this multiple of the range
+IN_A_ROW = 10  # after more different implausible values in a row, the stream has changed
 
 
 class CodeWatch:
-    """Warns, once per column, of a code that is far from the other values and may mean missing."""
+    """Warn once per column about a value that is far from all others and may be a code for missing."""
 
     def __init__(self, say: Callable[[str], None] = lambda text: None) -> None:
         self._say = say
@@ -46,10 +46,10 @@ class CodeWatch:
 
 
 class PlausibleRange(WithFields):
-    """Finds targets that are farther from all those before them than MAX_RANGES times their range.
+    """Find implausible targets: farther from the range of earlier targets than MAX_RANGES times this range.
 
-    One such value, or the same one again and again, is an error; more than IN_A_ROW that vary are a stream that has
-    changed, and extend the range.
+    One such value, or the same value repeatedly, is an error. More than IN_A_ROW different implausible values mean that
+    the stream has changed; they extend the range.
     """
 
     fields = {
@@ -62,12 +62,12 @@ class PlausibleRange(WithFields):
     lengths = {"far": IN_A_ROW + 1}
 
     def __init__(self) -> None:
-        self.n = self.count = 0  # values in the range, and implausible values
+        self.n = self.count = 0  # number of plausible and of implausible values
         self.low = self.high = 0.0
-        self.odd: list[float] = []  # the last values, as long as they are implausible
+        self.odd: list[float] = []  # the last values, if they are implausible
 
     def add(self, y: Array) -> NDArray[np.bool_]:
-        """Add targets in order (NaN if missing) and return which are not plausible."""
+        """Add targets in order (NaN if missing). Return which of them are implausible."""
         known = y[~np.isnan(y)]
         if len(known) and self.n >= FEWEST and not (self._far(known.min()) or self._far(known.max())):
             self._extend(len(known), float(known.min()), float(known.max()))
@@ -99,6 +99,6 @@ class PlausibleRange(WithFields):
 
 
 def _far(value: float, low: float, high: float, times: float) -> bool:
-    """Whether a value is outside the range of others by more than `times` its width; never if they are constant."""
+    """Whether a value is outside a range by more than `times` the width of the range. False if the width is zero."""
     width = high - low
     return bool(width > 0.0 and not low - times * width <= value <= high + times * width)

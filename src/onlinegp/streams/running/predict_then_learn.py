@@ -1,4 +1,4 @@
-"""Predict the rows of a stream, then learn them. Rows without a target are predicted only."""
+"""Predict the rows of a stream, then learn those with a target."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from onlinegp.streams.errors import StreamBreakdownError
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions of rows before they were learned (NaN if there is none), and the dictionary sizes after them.
+    """Predictions of rows before they were learned (NaN if not predicted), and the model sizes after the rows.
 
-    `known` says whether the model had seen any data before the row.
+    `known` says whether the model had learned any data before the row.
     """
 
     predictions: Predictions
@@ -42,14 +42,14 @@ class Predicted:
 
 
 def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, seen: Array | None = None) -> Predicted:
-    """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`.
+    """Predict the rows X (n, features). With `learn`, learn those with a target (y is not NaN).
 
-    A detector also sees rows that are not learned: `seen` holds their targets. Such rows are processed one at a time.
+    A detector also checks rows that are not learned: `seen` contains their targets. Such rows are processed one by one.
 
     Raises
     ------
     StreamBreakdownError
-        If the model breaks down. It holds the predictions of the rows before that.
+        If the model diverges. The error contains the predictions of the rows before.
     """
     predicted: list[Predicted] = []
     apart = np.isnan(y) & ~np.isnan(y if seen is None else seen)
@@ -74,19 +74,19 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
                 predicted.append(Predicted(error.trace.predictions, error.trace.size, error.trace.scored))
             raise StreamBreakdownError(innermost(model), error.reason, predicted=Predicted.joined(predicted)) from error
         except ValueError as error:
-            if not size_of(model):  # it has not learned anything yet, so a parameter is wrong
+            if not size_of(model):  # nothing was learned yet, so a parameter is invalid
                 raise
             raise StreamBreakdownError(innermost(model), str(error), predicted=Predicted.joined(predicted)) from error
     return Predicted.joined(predicted)
 
 
 def size_of(model: OnlineRegressor | None) -> int:
-    """Return the number of centers; zero if there is no model or it has learned nothing."""
+    """Return the number of centers. Zero before anything was learned."""
     return 0 if model is None or not model.__sklearn_is_fitted__() else model.size_
 
 
 def stretches(missing: NDArray[np.bool_], apart: NDArray[np.bool_] | None = None) -> list[tuple[slice, bool]]:
-    """Split rows into stretches with and without a target, in order; rows in `apart` are stretches of their own."""
+    """Divide rows into slices with and without a target, in order. Each row in `apart` is a slice alone."""
     alone = False if apart is None else apart[1:] | apart[:-1]
     cuts = np.flatnonzero(np.diff(missing) | alone) + 1
     edges = [0, *cuts.tolist(), len(missing)]

@@ -1,4 +1,4 @@
-"""The rows that a run leaves out."""
+"""The rejects: the bad rows that a run leaves out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onlinegp.streams.writing.sinks import Appended
 
 
 class Rejects:
-    """The rows that were left out, each with its place and the reason; only counted if there is no file."""
+    """Write each rejected row with its place and the reason to a file. Without a file, only count them."""
 
     HEADER = ("line", "column", "value", "reason", "text")
 

@@ -1,4 +1,4 @@
-"""Build the model that the options of a command request, and print messages about it."""
+"""Build the model for the options of a command, and print messages about it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ NOTHING_EXPLAINED = (
     "warning: the tuned model predicts the tuning rows no better than their mean: the inputs contain little about the "
     "target. Look for other inputs, add --lags, or tune on more rows."
 )
-MAX_CHANGES = 10  # the changes that are printed one by one
-FARTHEST = 10_000  # the most lags and rows ahead: a block of inputs must fit in memory
+MAX_CHANGES = 10  # number of changes to print one by one
+FARTHEST = 10_000  # limit of lags and horizon, because a block of inputs must fit in memory
 
 
 @dataclass
 class Requested:
-    """The requested model: an algorithm, the parameters that are fixed instead of tuned, and what is around it.
+    """The requested model: an algorithm, its fixed parameters, and its wrappers.
 
     Attributes
     ----------
-    tune : rows to tune on; None for the default of the model, 0 to run it as it is, in the units of the data
-    which : lags: "auto", or a list of which `lags` is the last
-    steps : of the forecasts that are checked during the run, after the row `after`
+    tune : number of rows to tune on; None for the default of the model, 0 for no tuning and no scaling
+    which : the lags: "auto", or a list that ends with `lags`
+    steps : number of steps of the forecasts that are checked during the run, after row `after`
     watch : the parameters of a detector around the model, if any
     """
 
@@ -56,13 +56,13 @@ class Requested:
     watch: dict[str, Any] | None = None
 
     def build(self) -> OnlineRegressor:
-        """Return the model, which has learned nothing."""
+        """Return the unfitted model."""
         model = self._around(self.alone())
-        model.check()  # refuses a wrong parameter before any file is opened
+        model.check()  # raises an error for an invalid parameter before files are opened
         return model
 
     def alone(self) -> OnlineRegressor:
-        """Return the model without lags and detector."""
+        """Return the unfitted model without lags and detector."""
         estimator, bound = algorithm(self.name).estimator, self.robust
         if self.tune == 0:
             model = estimator(**self.given)
@@ -78,9 +78,9 @@ class Requested:
     def tuned(
         self, X: Array, y: Array, progress: Progress = lambda share: None, *, learn_scale: bool = False
     ) -> OnlineRegressor:
-        """Return the model tuned on rows (lags included), which has learned nothing.
+        """Return an unfitted model with parameters tuned on rows X (with lags) and y.
 
-        With `learn_scale`, y has standard units, and the model learns center and scale of its targets from them.
+        With `learn_scale`, y is standardized, and the model learns the center and scale of its targets by itself.
         """
         tuned = self.alone()
         assert isinstance(tuned, Tuned)
@@ -97,7 +97,7 @@ class Requested:
 
 
 def past_of(model: OnlineRegressor) -> dict[str, int]:
-    """Return lags and horizon of a wrapped model."""
+    """Return the lags and the horizon of a model."""
     model = model.model if isinstance(model, Detector) and model.model is not None else model
     if not isinstance(model, WithLags):
         return {"lags": 0, "horizon": 1}
@@ -124,13 +124,13 @@ def inside(model: OnlineRegressor) -> OnlineRegressor:
 
 
 class TuningMessages:
-    """Prints what a model that tunes itself has chosen, after its last tuning or at the end of the stream."""
+    """Print the choices of a model that tunes itself, after its last tuning or at the end of the stream."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say, self._told = say, False
 
     def __call__(self, model: OnlineRegressor | None, *, seconds: float, end: bool = False) -> None:
-        """Look at the model; `seconds` is the time that the stream has waited for tunings."""
+        """Print new choices of the model. `seconds` is the time that the stream has waited for tunings."""
         self._say_chosen(model, seconds, end)
         if end:
             self._say_changes(model)
@@ -149,7 +149,7 @@ class TuningMessages:
             for line in described(members[0].model):
                 self.say(f"       {line}")
         else:
-            self.say(f"{told}. Its members, with their weights now:")
+            self.say(f"{told}. Members and their current weights:")
             for one in members:
                 self.say(f"       {one.name} {one.weight:.2f}: {'; '.join(described(one.model))}")
         if auto.unexplained > NOTHING:
@@ -167,10 +167,10 @@ class TuningMessages:
 
 
 def changes_of(model: OnlineRegressor | None) -> list[tuple[int, str]]:
-    """Return the changes that a model of the type `Auto` detected: the number of the row, from 1, and what changed."""
+    """Return the changes that an `Auto` detected: the number of the row, from 1, and what changed."""
     if model is None or not model.__sklearn_is_fitted__() or not isinstance(auto := working(model), AutoLearner):
         return []
-    waited = model.n_samples_seen_ - auto.seen  # rows that were collected for lags first
+    waited = model.n_samples_seen_ - auto.seen  # rows that were needed to collect lags
     return [(waited + row + 1, kind) for row, kind in auto.changes()]
 
 
@@ -181,7 +181,7 @@ def described(model: OnlineRegressor) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """Return a parameter as it can be typed on the command line, with rounded numbers."""
+    """Return a parameter in the notation of the command line, with rounded numbers."""
     if isinstance(value, Kernel):
         return _kernel(value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Run over a stream: predict, write, learn and score every row, and write checkpoints."""
+"""The loop of a run: predict, learn, write and score every row of a stream, and write checkpoints."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.running.surprises import Surprises
 from onlinegp.streams.writing.sinks import Sink
 
-PIECE = 0.2  # seconds of work between two checks for signals
-FIRST_PIECE = 32  # rows in the first piece, and the fewest in any: every piece has a fixed cost
+PIECE = 0.2  # seconds of work between two checks for a signal
+FIRST_PIECE = 32  # number of rows in the first piece, and the minimum, because each piece has a fixed cost
 
 
 @dataclass(frozen=True)
 class Every:
-    """When a checkpoint is due: after a number of rows or seconds."""
+    """How often to write a checkpoint: after a number of rows or seconds."""
 
     rows: int | None = 10_000
     seconds: float | None = None
@@ -54,12 +54,12 @@ class Every:
 
 @dataclass
 class Job:
-    """A run over a source, with its options and its progress. `models` is what learns: one model, or a model per key.
+    """A run over a source, with its options and its progress.
 
-    If columns are encoded from the first rows, or the model of all keys is tuned on them, `first` keeps these rows, and
-    `begin` then makes the model. Without `learn`, the model only predicts. With `ahead`, the run processes one row at a
-    time and writes each row with the prediction of the next one. The `encoder` turns features into inputs of the model.
-    The first `unscored` rows do not count.
+    `models` is one model, or a model per key. If the first rows are needed to encode columns or to tune the model of
+    all keys, `first` collects them, and then `begin` makes the model. Without `learn`, the model only predicts. With
+    `ahead`, the run processes one row at a time and writes each row with the prediction of the next row. The `encoder`
+    converts features to inputs of the model. The first `unscored` rows are not scored.
     """
 
     source: Source
@@ -81,9 +81,9 @@ class Job:
     flags: Flags | None = None
     surprises: Surprises | None = None
     scenes: Scenes | None = None
-    commands: Commands | None = None  # to run for each event that opens
+    commands: Commands | None = None  # the command for each event that opens
     ahead: bool = False
-    screen: bool = False  # whether to learn plausible targets only
+    screen: bool = False  # whether to learn only plausible targets
     hints: Hints | None = None
     codes: CodeWatch = field(default_factory=CodeWatch)
     watch: Callable[[Job], None] = lambda job: None  # called after each block
@@ -96,9 +96,9 @@ class Job:
         self.idle = 0.0  # seconds of tuning
         self.stopper = Stopper()
         self._piece, self.tuning_due = FIRST_PIECE, False
-        self._written: list[Rows] = []  # rows that observers have not received yet
+        self._written: list[Rows] = []  # rows that most observers have not received yet
         self._range, self._odd = PlausibleRange(), np.zeros(0, dtype=bool)
-        self._left: list[str] = []  # events whose command had not ended when the checkpoint was made
+        self._left: list[str] = []  # events with commands that had not ended at the last checkpoint
 
     @property
     def observers(self) -> dict[str, Observer]:
@@ -107,7 +107,7 @@ class Job:
         return {name: one for name, one in found.items() if one is not None}
 
     def run(self) -> None:
-        """Run to the end of the source, or raise the error that ended the run. `rows` counts the rows done."""
+        """Run to the end of the source, or raise the error that ended the run. `rows` counts the finished rows."""
         with self.stopper as stopper, closing(read_ahead(self.source)) as blocks:
             try:
                 if self.commands is not None:
@@ -128,7 +128,7 @@ class Job:
                 raise
 
     def take(self, block: Block, position: dict[str, int]) -> None:
-        """Process a block in pieces of about PIECE seconds, so that a signal waits for one piece at most."""
+        """Process a block in pieces of about PIECE seconds. A signal waits for the end of a piece."""
         done, start = 0, self.position
         self._look_for_codes(block)
         while True:
@@ -158,13 +158,13 @@ class Job:
         self.codes.look(columns.numbers, [*values, *target])
 
     def _whole_stretch(self, block: Block, done: int) -> int:
-        """Return the rows of a piece. Rows without a target are predicted together: splitting changes the last bits."""
+        """Return the number of rows in a piece. Rows without a target stay together, for reproducible bits."""
         left = np.isnan(block.y[done:]) if self.learn else np.ones(len(block) - done, dtype=bool)
         rows = min(self._piece, len(left))
         return rows + int(np.argmin(np.append(left[rows:], False))) if rows and left[rows - 1] else rows
 
     def _adapt(self, rows: int, seconds: float) -> None:
-        """Make pieces larger if they are fast and smaller if they are slow; start again after a tuning."""
+        """Adapt the size of pieces to their speed. Start again after a tuning."""
         if self.tuning_due:
             self._piece = FIRST_PIECE
         elif seconds < PIECE / 2.0:
@@ -190,7 +190,7 @@ class Job:
             start = len(predicted)
             try:
                 if self.first.done:
-                    self.begin_model()  # first, because --ahead needs the model
+                    self.begin_model()  # at the start, because --ahead needs the model
             finally:
                 self._emit(block, 0, predicted)
         if start < len(block):
@@ -198,11 +198,11 @@ class Job:
 
     @property
     def range(self) -> PlausibleRange:
-        """The range of plausible targets; checkpoints save it with the flags."""
+        """The range of plausible targets. Checkpoints store it with the flags."""
         return self._range if self.flags is None else self.flags.range
 
     def _predict(self, block: Block, start: int, y: Array) -> None:
-        """Predict and learn the rows of a block from `start` on. If the model breaks down, write the rows before it."""
+        """Predict and learn the rows of a block from `start` on. If the model diverges, first write the rows before."""
         X = self.encoder(block.X[start:])
         try:
             predicted = self.models.predict(self, block, start, X, y)
@@ -245,14 +245,14 @@ class Job:
         self.rows += len(rows)
 
     def collect(self) -> None:
-        """Pass the rows written since the last call to the observers, in one piece.
+        """Pass the rows since the last call to the observers, in one call.
 
-        The size of pieces depends on the clock; this way the scores do not.
+        The size of pieces depends on the clock, but so the scores do not.
         """
         for _, pieces in groupby(self._written, lambda piece: piece.members):
             rows = Rows.joined(list(pieces))
             for name, observer in self.observers.items():
-                if name != "flags":  # flags receive rows when they are written
+                if name != "flags":  # flags have received the rows when they were written
                     observer.add(rows)
         self._written = []
 
@@ -264,15 +264,15 @@ class Job:
         return self.first.next()
 
     def where(self, number: int) -> str:
-        """Return the place of a row, for messages."""
+        """Describe the place of a row for messages."""
         return f" at row {number} of {self.source.path}"
 
     def begin_model(self) -> None:
-        """Make a model from the first rows, and let it learn them."""
+        """Make a model from the first rows, and let it learn these rows."""
         assert self.first is not None
         assert self.begin is not None
         before = monotonic()
-        with self.stopper.at_once():  # an interrupt loses nothing
+        with self.stopper.at_once():  # nothing is lost if a signal arrives here
             X, y = self.first.encoded()
             self.model = self.models.taught(self, self.begin(X, y), X, y)
         self.idle += monotonic() - before
@@ -281,7 +281,7 @@ class Job:
         if self.model is None and self.first is not None and self.first.varies:
             self.begin_model()
         if self.commands is not None:
-            with self.stopper.at_once():  # a signal need not wait: the checkpoint keeps the commands that are left
+            with self.stopper.at_once():  # stop at once: the checkpoint contains the commands that are left
                 self.commands.finish()
         self.save_checkpoint()
 
@@ -299,7 +299,7 @@ class Job:
     # Checkpoints
 
     def save_checkpoint(self) -> None:
-        """Write output and state to disk, in that order. Without a model there is nothing to save."""
+        """Write output and state to disk, in this order. Without a model, do nothing."""
         if self.models.save(self):
             self.saved_rows, self._saved_at = self.rows, monotonic()
 
@@ -310,12 +310,12 @@ class Job:
                 part.sync()
 
     def model_file(self, place: dict[str, Any] | None = None) -> bytes:
-        """Return a file of the model that can be used on another stream; with `place`, a checkpoint of this one.
+        """Return a model file for use on other streams or, with `place`, a checkpoint of this stream.
 
         Raises
         ------
         StreamBreakdownError
-            If the last row broke the model.
+            If the model diverged at the last row.
         """
         assert self.model is not None
         try:
@@ -324,11 +324,11 @@ class Job:
             raise StreamBreakdownError(innermost(self.model), error.reason, where=self.where(self.rows)) from None
 
     def stream(self) -> dict[str, Any]:
-        """Return what another stream needs to use the model."""
+        """Return the entry "stream" of a model file."""
         return {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
 
     def place(self) -> dict[str, Any]:
-        """Return what a run needs to continue here."""
+        """Return the additional items of a checkpoint."""
         length = getattr(getattr(self.sink, "file", None), "length", 0)
         return {
             "position": self.position,
@@ -341,7 +341,7 @@ class Job:
         }
 
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
-        """Continue from a checkpoint; source, sink and rejects are already at their positions."""
+        """Continue from a checkpoint. Source, sink and rejects are already at their positions."""
         self.model = model
         self.encoder.load(stream)
         self.rows = self.saved_rows = self.start_rows = stream["rows"]

@@ -1,4 +1,4 @@
-"""Run over a stream with many keys: a model for each key, and predictions in the order of the input."""
+"""The models of a run over a stream with keys: one model per key."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from onlinegp.streams.running.run import Job
 
 @dataclass(kw_only=True)
 class ModelPerKey(Models):
-    """One model per key. Every key starts with a copy of `job.model`, or of what `job.begin` returns.
+    """One model per key. Each key starts with a copy of `job.model`, or of the model from `job.begin`.
 
     Parameters
     ----------
     rules : KeyRules
-        The columns of key and order, and which rows are bad.
+        The columns of key and order, and the rules for bad rows.
     lags, horizon : int
-        Lags and horizon of the models, for tuning.
+        Lags and horizon of the models, for the tuning.
     make_fleet : callable
         Returns a fleet of copies of a model.
     store, resumable : Store or None, bool
-        The store, if any, and whether it also keeps the positions in input and output.
+        The store, if any, and whether it also stores the positions in input and output.
     """
 
     rules: KeyRules
@@ -54,9 +54,9 @@ class ModelPerKey(Models):
     resumable: bool = False
     fleet: Fleet | None = None
     dropped: int = 0
-    _half: bool = False  # whether a signal interrupted the current rows
-    _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and order of each row before there is a fleet
-    _last: dict[Key, Any] = field(default_factory=dict)  # the last order of each key, until then
+    _half: bool = False  # whether a signal has interrupted learning some rows
+    _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and order of the rows before there is a fleet
+    _last: dict[Key, Any] = field(default_factory=dict)  # the last order of each key before there is a fleet
 
     def figures(self) -> dict[str, Any]:
         return {"keys": 0 if self.fleet is None else len(self.fleet), "late": self.dropped}
@@ -66,7 +66,7 @@ class ModelPerKey(Models):
     def piece(self, job: Job, block: Block, done: int, rows: int) -> tuple[int, bool]:
         if self.fleet is None and job.model is not None:
             self._start_fleet(job)
-        if job.settings.get("compact"):  # it rounds after each call, so pieces must not depend on the clock
+        if job.settings.get("compact"):  # compact fleets round after each call, so pieces must not depend on the clock
             return len(block) - done, False
         if self.fleet is None or not innermost(self.fleet.model).tunes_itself:
             return rows, False
@@ -82,7 +82,7 @@ class ModelPerKey(Models):
         return self.rules.keys(block)
 
     def accepted(self, job: Job, block: Block) -> Block:
-        if job.tuning_due:  # an interrupted tuning is not saved, so save before it
+        if job.tuning_due:  # save before a tuning, because an interrupted tuning is not saved
             job.collect()
             job.save_checkpoint()
         rules = self.rules
@@ -102,7 +102,7 @@ class ModelPerKey(Models):
     # Models
 
     def tuned_on(self, asked: Requested, job: Job, say: Callable[[str], None]) -> Callable[..., OnlineRegressor]:
-        """Return a function that makes the model of all keys, tuned on their first rows X, y."""
+        """Return a function that tunes the model of all keys on the first rows X, y."""
 
         def begin(X: Array, y: Array) -> OnlineRegressor:
             keys = self._first_keys(job, y)
@@ -111,7 +111,7 @@ class ModelPerKey(Models):
                 model = asked.tuned(*with_lags(X, y, self.lags, self.horizon, keys))
             else:
                 model = asked.tuned(*apart, learn_scale=True)
-                say("keys differ in level or scale: each learns its own from its first rows")
+                say("keys differ in level or scale, so each key learns its scale from its first rows")
             say("model: " + "; ".join(described(innermost(model))))
             return model
 
@@ -126,12 +126,12 @@ class ModelPerKey(Models):
         return model
 
     def _first_keys(self, job: Job, y: Array) -> list[Key]:
-        """Return the keys of the first rows that were kept."""
+        """Return the keys of the collected first rows."""
         assert job.first is not None
         return [key for key, _ in self._early[job.first.seen - len(y) : job.first.seen]]
 
     def _start_fleet(self, job: Job) -> None:
-        """Make the fleet, and tell it the order of the rows so far."""
+        """Create the fleet, and pass it the order of the rows so far."""
         assert job.model is not None
         self.fleet = self.make_fleet(job.model)
         self.fleet.begin(len(job.encoder.names))
@@ -151,7 +151,7 @@ class ModelPerKey(Models):
 
     @contextmanager
     def _cut_off(self, job: Job) -> Iterator[None]:
-        """Stop at once on a signal, and save nothing after it: some models may have learned a row and others not."""
+        """Stop at once on a signal, and save nothing afterwards, because some models may not have learned a row."""
         try:
             with job.stopper.at_once():
                 yield
@@ -160,7 +160,7 @@ class ModelPerKey(Models):
             raise
 
     def _predict_rows(self, model: OnlineRegressor, keys: list[Key], X: Array, y: Array) -> Predicted:
-        """Predict rows, and learn those that have a target."""
+        """Predict rows, and learn the rows with a target."""
         assert self.fleet is not None
         predicted = []
         try:
@@ -178,7 +178,7 @@ class ModelPerKey(Models):
         return Predicted.joined(predicted)
 
     def _without_target(self, model: OnlineRegressor, keys: list[Key], X: Array) -> Predictions:
-        """Predict rows without a target. A key that was never learned uses the model that keys start with."""
+        """Predict rows without a target. A new key uses the initial model."""
         assert self.fleet is not None
         known = np.array([key in self.fleet for key in keys])
         parts, order = [], []
@@ -192,7 +192,7 @@ class ModelPerKey(Models):
             parts.append(self.fleet.skip(some, _features(X[rows])) if old else _prior(model, X[rows]))
         return Predictions.joined(parts).rows(np.argsort(np.concatenate(order)))
 
-    # Checkpoints: the store keeps the position in the same transaction as the models
+    # Checkpoints. The store writes models and position in the same transaction
 
     def save(self, job: Job) -> bool:
         if self.fleet is None or self._half:
@@ -201,7 +201,7 @@ class ModelPerKey(Models):
         return True
 
     def _beside(self, job: Job) -> dict[str, Any]:
-        """Write the output to disk and return the position; called when the models are committed."""
+        """Write the output to disk and return the position. Called when models are committed."""
         job.sync()
         place = job.place()
         place["rejects"] |= {"late": self.dropped}
@@ -222,5 +222,5 @@ def _prior(model: OnlineRegressor, X: Array) -> Predictions:
 
 
 def _features(X: Array) -> Any:
-    """Return the features, or None if the model has lags only."""
+    """Return the features, or None if the model has only lags."""
     return X if X.shape[1] else None

@@ -1,4 +1,4 @@
-"""Score the predictions over a stream, and record curves of them, in constant memory."""
+"""Scores of the predictions of a stream, and curves over the stream, in constant memory."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from onlinegp.state import Values, integer, integers, number
 from onlinegp.streams.running.observers import Observer, Rows, array_with_gaps
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
-BINS = 20  # of the PIT histogram
-BUCKETS = 800  # points of a curve; at twice as many, pairs are merged
-TAIL = 400  # last rows kept in full
-SUMS = ("rows", "scored", "squares", "density", "covered", "persistence")  # added when two buckets are merged
+BINS = 20  # bins of the PIT histogram
+BUCKETS = 800  # at 2 BUCKETS points of a curve, pairs of points are merged
+TAIL = 400  # number of last rows with full detail
+SUMS = ("rows", "scored", "squares", "density", "covered", "persistence")  # sums: added when two buckets are merged
 LOW, HIGH = ("y_low", "mean_low", "lower"), ("y_high", "mean_high", "upper", "size")
-COLUMNS = (*SUMS, *LOW, *HIGH)  # of the buckets, which are rows of an array
+COLUMNS = (*SUMS, *LOW, *HIGH)  # columns of a bucket
 TAILED = ("y", "mean", "lower", "upper", "size")  # columns of the last rows
 
 
 class Score(Observer):
-    """Scores over the rows so far; `level` is the probability of the intervals whose coverage is counted."""
+    """Scores over the rows so far. `level` is the level of the intervals for the coverage."""
 
     fields = {
         "n": integer(),
@@ -39,14 +39,14 @@ class Score(Observer):
         self.level = level
         self.n = self.covered = 0
         self.squares = self.density = 0.0
-        self.y_mean = self.y_squares = 0.0  # Chan's mean and sum of squared deviations of y
+        self.y_mean = self.y_squares = 0.0  # mean and sum of squared deviations of y, updated by Chan's method
         self.within = np.zeros(len(LEVELS), dtype=np.int64)
         self.pit = np.zeros(BINS, dtype=np.int64)
 
     def add(self, rows: Rows) -> None:
         if not rows.scored.any():
             return
-        pick = slice(None) if rows.scored.all() else rows.scored  # all rows, without a copy
+        pick = slice(None) if rows.scored.all() else rows.scored  # a slice makes no copy
         y, e, pit = rows.y[pick], (rows.y - rows.mean)[pick], rows.pit[pick]
         n = len(y)
         delta, total = float(y.mean()) - self.y_mean, self.n + n
@@ -56,12 +56,12 @@ class Score(Observer):
         self.squares += float(e @ e)
         self.density += float(rows.density[pick].sum())
         self.covered += int(((rows.lower <= rows.y) & (rows.y <= rows.upper))[pick].sum())
-        central = np.abs(2.0 * pit - 1.0)  # the level of the central interval that ends at y
+        central = np.abs(2.0 * pit - 1.0)  # the level of the central interval with an end at y
         self.within += [int(np.count_nonzero(central <= a)) for a in LEVELS]
         self.pit += np.bincount(np.minimum((BINS * pit).astype(np.int64), BINS - 1), minlength=BINS)
 
     def summary(self) -> dict[str, Any]:
-        """Return the scores by name; None if no row was scored."""
+        """Return the scores by name. They are None if no row was scored."""
         if self.n == 0:
             return {"scored": 0, "nmse": None, "nmse_db": None, "rmse": None, "log_density": None, "coverage": None}
         mse, variance = self.squares / self.n, self.y_squares / self.n
@@ -78,9 +78,9 @@ class Score(Observer):
 
 
 class Curves(Observer):
-    """Curves with fewer than 2 BUCKETS points, each over the same number of rows, and the last TAIL rows in full.
+    """Curves of fewer than 2 BUCKETS points, each for the same number of rows, and the last TAIL rows in detail.
 
-    The baseline is persistence: the last target that was known when the row was predicted, `horizon` rows before it.
+    The baseline is persistence: predict the last target that was known `horizon` rows before.
     """
 
     fields = {
@@ -98,7 +98,7 @@ class Curves(Observer):
         self.buckets = np.empty((len(COLUMNS), 0))
         self.tail = np.empty((len(TAILED), 0))
         self.rows = 0
-        self.last = np.full(horizon, np.nan)  # targets, NaN before the first
+        self.last = np.full(horizon, np.nan)  # the last targets; NaN before the first target
 
     def check(self, values: Values) -> None:
         rows, width = values["rows"], values["width"]
@@ -107,7 +107,7 @@ class Curves(Observer):
                 raise ValueError(f"{name} must have {points} points after {rows} rows, got {values[name].shape[1]}.")
 
     def __getitem__(self, name: str) -> Array:
-        """Return a column of the buckets."""
+        """Return a column of all buckets."""
         return self.buckets[COLUMNS.index(name)]
 
     def add(self, rows: Rows) -> None:
@@ -123,7 +123,7 @@ class Curves(Observer):
         self.tail = np.hstack([self.tail, last])[:, -TAIL:]
 
     def _persistence(self, rows: Rows) -> Array:
-        """Return the squared errors of persistence; zero if a row is not scored or no target was known."""
+        """Return the squared errors of persistence. Zero if a row is not scored or no earlier target is known."""
         known = np.concatenate([self.last, rows.y])
         latest = np.maximum.accumulate(np.where(np.isnan(known), 0, np.arange(len(known))))
         known = known[latest]
@@ -132,7 +132,7 @@ class Curves(Observer):
         return np.where(np.isnan(e), 0.0, e) ** 2
 
     def _add(self, rows: Rows, persistence: Array, part: slice) -> None:
-        """Add rows that fill whole buckets, or that lie within one bucket."""
+        """Add rows that fill whole buckets, or that belong to one bucket."""
         n = part.stop - part.start
         shape = (-1, self.width) if n % self.width == 0 else (1, n)
         scored = rows.scored[part]
@@ -156,7 +156,7 @@ class Curves(Observer):
             self._halve()
 
     def sums(self, rows: int) -> dict[str, float]:
-        """Return the sums over the whole buckets among the first `rows` rows."""
+        """Return the sums over all complete buckets in the first `rows` rows."""
         whole = rows // self.width
         return {name: float(np.sum(self[name][:whole])) for name in SUMS}
 

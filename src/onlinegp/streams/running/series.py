@@ -1,4 +1,4 @@
-"""Turn the rows of a file into series on a grid of times, and forecast them."""
+"""Arrange the rows of a file into series with a constant time step, and forecast them."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ TIME_NAMES = (
 )
 SHOWN_LINES = 5
 GAPS = ("missing", "ignore", "refuse")
-MAX_GRID = 1_000_000  # rows of a series, including missing ones
+MAX_GRID = 1_000_000  # largest number of rows of a series, including missing rows
 Talk = Callable[[str], None]
 
 
 @dataclass
 class Table:
-    """Rows as they were read: values, inputs, times as text, and keys."""
+    """The rows of a file: values, inputs, times as text, and keys."""
 
     y: Array
     X: Array
     times: list[Any] | None
     keys: list[Any] | None
-    lines: NDArray[np.int64]  # of the file
+    lines: NDArray[np.int64]  # line numbers in the file
 
 
 @dataclass
 class Series:
-    """A series on its grid: NaN where a value is missing; inputs of such a row are zeros, which nothing reads."""
+    """A series with a constant time step. Missing values are NaN; inputs of such rows are zero and not used."""
 
     key: Any
     y: Array
     X: Array
-    dates: list[datetime] | None = None  # of the rows that were read
+    dates: list[datetime] | None = None  # dates of the rows that were read
     step: Step | None = None
 
     @property
@@ -57,7 +57,7 @@ class Series:
 def read_table(
     source: Source, *, target: str | None, time: str | None, by: str | None, features: tuple[str, ...] = ()
 ) -> tuple[Table, Columns]:
-    """Return all rows of a source. The time is a column of dates, by name or by what it holds."""
+    """Read all rows of a source. If `time` is None, the first column of dates is the time."""
     for name in (target, time, by, *features):
         if name is not None and name not in source.names:
             raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
@@ -65,7 +65,7 @@ def read_table(
     numbers = [name for name in source.names if source.numeric[name] and name not in (time, by, *features)]
     for name in features:
         if not source.numeric[name]:
-            raise ValueError(f"--features {name}: inputs of a forecast must be numbers, but this column holds text.")
+            raise ValueError(f"--features {name}: inputs of a forecast must be numbers, but this column contains text.")
     if target is None and not numbers:
         raise BadData(f"{source.path} has no column of numbers to forecast. Its columns: {listed(source.names)}.")
     keys = tuple(name for name in (time, by) if name)
@@ -88,10 +88,10 @@ def read_table(
 
 
 def _time_column(source: Source, taken: set[str | None]) -> str | None:
-    """Return the first column whose values are dates; numbers only if its name says so."""
+    """Return the first column of dates. Numbers are dates only if the name of the column says so."""
     for name in source.names:
         values = [value for value in source.samples[name] if value not in ("", None)]
-        words = re.split(r"[^a-z]+", name.lower())  # of "open_time", too
+        words = re.split(r"[^a-z]+", name.lower())  # "open_time" contains "time", too
         if name in taken or not values or (source.numeric[name] and not set(words) & set(TIME_NAMES)):
             continue
         try:
@@ -103,7 +103,7 @@ def _time_column(source: Source, taken: set[str | None]) -> str | None:
 
 
 def series_of(table: Table, gaps: str, zone: tzinfo | None, path: str, talk: Talk) -> list[Series]:
-    """Return the series of a table, one for each key, on grids of times."""
+    """Return the series of a table, one for each key."""
     dates = None if table.times is None else _dates(table, zone, path)
     keys = table.keys if table.keys is not None else [None] * len(table.y)
     rows: dict[Any, list[int]] = {}
@@ -121,8 +121,8 @@ def _dates(table: Table, zone: tzinfo | None, path: str) -> list[datetime]:
             try:
                 parse_dates([text], zone)
             except NotDates as error:
-                raise BadData(f"{path}, line {line}: {error} Leave the row out, or name another --time.") from None
-        raise BadData(f"{path}: the dates have several formats. Use one for all of them, such as 2024-01-31.") from None
+                raise BadData(f"{path}, line {line}: {error} Leave the row out, or use another --time.") from None
+        raise BadData(f"{path}: the dates have several formats. Use only one, such as 2024-01-31.") from None
 
 
 def _series(
@@ -152,12 +152,12 @@ def _series(
     if places[-1] >= MAX_GRID:
         raise BadData(f"{path}: {name}{places[-1] + 1:,} rows {step} from {own[0]} to {own[-1]}. Use --gaps ignore.")
     grid, inputs = np.full(places[-1] + 1, np.nan), np.zeros((places[-1] + 1, X.shape[1]))
-    grid[places], inputs[places] = y, X  # of two rows with the same time, the later one counts
+    grid[places], inputs[places] = y, X  # if two rows have the same time, the later row counts
     return Series(key, grid, inputs, own, step)
 
 
 def _averages(y: Array, places: NDArray[np.int64]) -> Array:
-    """Return the mean of the values at each place; NaN where there is none."""
+    """Return the mean of the values at each place. NaN without values."""
     known = np.isfinite(y)
     count = np.bincount(places[known], minlength=places.max() + 1)
     with np.errstate(invalid="ignore"):
@@ -167,9 +167,9 @@ def _averages(y: Array, places: NDArray[np.int64]) -> Array:
 def _in_order(
     name: str, step: Step, dates: list[datetime], lines: NDArray[np.int64], gaps: str, path: str, talk: Talk
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the order of rows in time, and their places on the grid.
+    """Return the order of rows in time, and their row numbers in the series.
 
-    Report rows that are missing, duplicated or out of order, or refuse them if `gaps` says so.
+    Report rows that are missing, duplicated or out of order. With gaps="refuse", raise an error instead.
     """
     places = np.rint(step.places(dates)).astype(np.int64)
     order = np.argsort(places, kind="stable")
@@ -181,10 +181,10 @@ def _in_order(
     for what, where, count, remedy in (
         ("out of order", lines[late], int(late.sum()), "Rows are sorted."),
         (
-            "at the time of another",
+            "at the time of another row",
             sorted_lines[1:][jumps == 0],
             int((jumps == 0).sum()),
-            f"The later one counts.{several}",
+            f"The later row counts.{several}",
         ),
         (
             "missing before",
@@ -206,7 +206,7 @@ def _in_order(
 
 
 def forecast_series(series: Series, future: Array, seasons: Any, backtest: int) -> tuple[Forecast, str]:
-    """Return the forecast of the rows with these inputs (steps, d), with dates, and the table of a backtest."""
+    """Return the forecast of rows with the inputs `future` (steps, d), with dates, and the table of a backtest."""
     model, steps = Forecaster(seasons=seasons), len(future)
     model.fit(series.X if series.X.shape[1] else None, series.y)
     ahead = model.forecast(steps, future)
@@ -219,7 +219,7 @@ def forecast_series(series: Series, future: Array, seasons: Any, backtest: int) 
 
 
 def written(moment: datetime, step: Step) -> str:
-    """Return a date as short as its step allows."""
+    """Format a date, as short as the time step allows."""
     if step.unit == "month" and moment.day == 1 and moment.time() == moment.time().min:
         return f"{moment:%Y-%m}" if step.count % 12 else f"{moment:%Y}"
     if step.on_the_wall and moment.time() == moment.time().min:

@@ -1,4 +1,4 @@
-"""Stop a run on Ctrl-C, SIGTERM or SIGHUP, at once or at the next safe moment."""
+"""Stop a run on Ctrl-C, SIGTERM or SIGHUP, immediately or at the next safe point."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from types import FrameType
 
 from onlinegp.streams.errors import Stopped
 
-AGAIN = 0.05  # seconds until a signal that came during an import is checked again
+AGAIN = 0.05  # seconds until a signal during an import is handled again
 ALARMS = hasattr(signal, "setitimer")
 
 
 def importing(frame: FrameType | None) -> bool:
     """Return whether a module is being imported.
 
-    During an import, libraries may catch every exception, including the one that a signal raises.
+    During an import, libraries may catch all exceptions, including the exception of a signal.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -26,7 +26,7 @@ def importing(frame: FrameType | None) -> bool:
 
 
 class Stopper:
-    """Handles Ctrl-C, SIGTERM and SIGHUP: at once while waiting for input, otherwise after the current piece."""
+    """Handle Ctrl-C, SIGTERM and SIGHUP: immediately while waiting for input, otherwise after the current piece."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -34,7 +34,7 @@ class Stopper:
 
     def __enter__(self) -> Stopper:
         heeded = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if ALARMS else [])]
-        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup asks
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             heeded.append(signal.SIGHUP)
         self._before = {number: signal.signal(number, self._on) for number in heeded}
         return self
@@ -57,7 +57,7 @@ class Stopper:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Stop at once if a signal arrives in this context, which only waits or loses nothing."""
+        """In this context, stop immediately on a signal. Use it where nothing can be lost."""
         self.waiting = True
         try:
             self.check()

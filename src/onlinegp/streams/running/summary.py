@@ -8,11 +8,11 @@ from typing import Any
 from onlinegp.streams.running.predict_then_learn import size_of
 from onlinegp.streams.running.run import Job
 
-UNSCORED = "without a target, or predicted before any was learned"
+UNSCORED = "without a target, or predicted before the first target"
 
 
 def summary(job: Job) -> dict[str, Any]:
-    """Return the figures of a run."""
+    """Return the figures of a finished run."""
     seconds = monotonic() - job.began - job.idle
     odd: dict[str, Any] = {} if job.flags is None else {"events": job.flags.counts}
     if job.surprises is not None:
@@ -35,7 +35,7 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
     rejected += f", {figures['late']} late" if figures.get("late") else ""
     rejected += f", {figures['keys']} keys" if "keys" in figures else ""
-    centers = "" if "keys" in figures else f", {figures['centers']} centers"  # there is one model
+    centers = "" if "keys" in figures else f", {figures['centers']} centers"  # one model
     lines = [f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} per second{centers}"]
     if not figures["scored"]:
         return [*lines, f"no row was scored: {UNSCORED}"]

@@ -1,4 +1,4 @@
-"""Keep the most surprising rows of a stream."""
+"""Store the most surprising rows of a stream."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from onlinegp.state import Values, array, integers
 from onlinegp.streams.running.flags import text_of
 from onlinegp.streams.running.observers import Observer, Rows, texts
 
-MOST = 10  # rows that are kept as the most surprising
-KEPT = ("y", "mean", "std", "lower", "upper", "z", "tail")  # columns that are kept for each of them
+MOST = 10  # number of surprising rows
+KEPT = ("y", "mean", "std", "lower", "upper", "z", "tail")  # stored columns
 
 
 class Surprises(Observer):
-    """The most surprising rows so far, the worst first: those with the largest |z|, earlier ones before equal ones."""
+    """The rows with the largest |z| so far, the largest first. Ties are in the order of the rows."""
 
     fields = {"row": integers("found", least=1), **{name: array("found") for name in KEPT}, "keys": texts(MOST)}
     lengths = {"found": MOST}
 
     def __init__(self) -> None:
-        self.row = np.empty(0, dtype=np.int64)  # numbers in the stream, from 1
+        self.row = np.empty(0, dtype=np.int64)  # row numbers in the stream, from 1
         self.y = self.mean = self.std = self.lower = self.upper = self.z = self.tail = np.empty(0)
-        self.keys: list[str] = []  # the columns that are copied, as JSON
+        self.keys: list[str] = []  # the copied columns of each row, as JSON
 
     def check(self, values: Values) -> None:
         if len(values["keys"]) != len(values["row"]):
-            raise ValueError("keys must be as many as rows.")
+            raise ValueError("keys must have one entry per row.")
         for text in values["keys"]:
             keys = json.loads(text)
             if not isinstance(keys, dict) or not {type(value) for value in keys.values()} <= {str, type(None)}:
-                raise ValueError(f"keys must be texts by name, got {text}.")
+                raise ValueError(f"keys must be a JSON object of texts, got {text}.")
 
     def add(self, rows: Rows) -> None:
         far = np.where(rows.scored, np.abs(rows.z), -1.0)
@@ -53,7 +53,7 @@ class Surprises(Observer):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, each as a dictionary of plain values."""
+        """The rows as dictionaries of plain values."""
         numbers = {name: getattr(self, name).tolist() for name in KEPT}
         return [
             {"row": row, "keys": json.loads(keys)} | {name: values[i] for name, values in numbers.items()}
@@ -62,10 +62,10 @@ class Surprises(Observer):
 
 
 def _texts(columns: Mapping[str, Any], i: int) -> str:
-    """Return one row of the columns that are copied, as JSON."""
+    """Return the copied columns of row i as JSON."""
     return json.dumps({name: text_of(values[i]) for name, values in columns.items()})
 
 
 def _bounded(values: Array) -> Array:
-    """Return finite numbers: an infinite z becomes the largest float."""
+    """Replace infinite numbers by the largest float."""
     return np.clip(values, -np.finfo(float).max, np.finfo(float).max)

@@ -1,4 +1,4 @@
-"""Write a page about forecasts: one HTML file that needs neither a network nor JavaScript."""
+"""Write a page about forecasts: a single HTML file without JavaScript that works offline."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.html_tables import table
 from onlinegp.models.temporal.forecast import Forecast
 
-WIDTH, HEIGHT = 1000.0, 320.0  # of a picture
-LEFT, RIGHT, TOP, BOTTOM = 64.0, 8.0, 8.0, 24.0  # its margins
+WIDTH, HEIGHT = 1000.0, 320.0  # size of a picture
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 8.0, 8.0, 24.0  # margins of a picture
 TICKS = 5
-MOST_SERIES = 50  # on a page
-INNER_LEVEL = 0.5  # of the darker band
+MOST_SERIES = 50  # largest number of series on a page
+INNER_LEVEL = 0.5  # level of the darker band
 STYLE = """svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
 .past { stroke: var(--data); } .ahead { stroke: var(--mean); } .past, .ahead { fill: none; stroke-width: 1.5; }
 .band { fill: var(--band); } .grid { stroke: var(--line); } .past-key { background: var(--data); }
@@ -26,16 +26,16 @@ STYLE = """svg { width: 100%; height: auto; display: block; } svg text { fill: v
 
 @dataclass(frozen=True)
 class Chapter:
-    """What a page tells of one series.
+    """The part of a page about one series.
 
     Attributes
     ----------
-    title : its name
-    story : what was found, a sentence
-    past : its last values, NaN where one is missing
-    labels : dates by row, where 0 is the last row of the past; empty without dates
-    ahead : its forecast
-    tested : the table of a backtest, or nothing
+    title : the name of the series
+    story : a sentence about what was found
+    past : the last values, NaN where missing
+    labels : {row: date}, where row 0 is the last row of the past; empty without dates
+    ahead : the forecast
+    tested : the table of a backtest, or ""
     """
 
     title: str
@@ -47,7 +47,7 @@ class Chapter:
 
 
 def write_forecasts(path: str, chapters: list[Chapter], *, level: float, command: str) -> None:
-    """Write the page: for each series what was found, a picture, a backtest if there is one, and the forecast."""
+    """Write the page: for each series a sentence, a picture, a backtest if there is one, and the forecast."""
     style = files("onlinegp.streams.writing.report").joinpath("page.css").read_text(encoding="utf-8")
     title = chapters[0].title if len(chapters) == 1 else f"{len(chapters)} series"
     more = len(chapters) - MOST_SERIES
@@ -112,7 +112,7 @@ def _picture(chapter: Chapter, level: float) -> str:
     for lower, upper in bands:
         drawn.append(f'<polygon class="band" points="{line(steps, upper)} {line(steps[::-1], lower[::-1])}"/>')
     rows, known = np.arange(first, 1.0), np.flatnonzero(np.isfinite(past))
-    for part in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):  # between gaps
+    for part in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):  # one line between two gaps
         drawn.append(f'<polyline class="past" points="{line(rows[part], past[part])}"/>')
     drawn.append(f'<polyline class="ahead" points="{line(steps, ahead.median)}"/>')
     title = escape(f"{chapter.title}: the last {len(past)} values and the next {last}")

@@ -1,4 +1,4 @@
-"""Write predictions as CSV, JSON lines or Parquet, by the extension. A resumed run can append to text files."""
+"""Write predictions as CSV, JSON lines or Parquet. A resumed run can append to CSV and JSON lines."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from onlinegp.streams.number_text import arrow, floats, joined, need_arrow, text
 ADDED = ("mean", "std", "lower", "upper", "log_density")
 FLAGGED = ("score", "tail", "event")
 AHEAD = ("next_mean", "next_std", "next_lower", "next_upper")
-SPECIAL = ',"\n\r'  # what makes a CSV field need quotes
+SPECIAL = ',"\n\r'  # CSV fields with these characters need quotes
 
 
 class Appended:
-    """A file for appending: unbuffered, with known length, cut to a known length when a run resumes."""
+    """A file for appending: unbuffered, with a known length, truncated to a given length when a run resumes."""
 
     def __init__(self, path: str, *, keep: int = 0) -> None:
         self.path, self.length = "-" if path == "/dev/stdout" else path, keep
@@ -75,7 +75,7 @@ def _shorter(path: str, wanted: int, found: int) -> str:
 
 
 class CsvSink:
-    """Writes keys, target and predictions as CSV; quotes a field only if necessary."""
+    """Write keys, target and predictions as CSV. Quote fields only if necessary."""
 
     def __init__(self, file: Appended, names: list[str]) -> None:
         self.file = file
@@ -95,7 +95,7 @@ class CsvSink:
 
 
 class JsonSink(CsvSink):
-    """Writes one JSON object per line; missing values are null."""
+    """Write one JSON object per line. Missing values are null."""
 
     def __init__(self, file: Appended, names: list[str]) -> None:
         self.file = file
@@ -107,12 +107,12 @@ class JsonSink(CsvSink):
 
 
 class ParquetSink:
-    """Writes Parquet to a temporary file and renames it when closed. It cannot be continued after a crash or an error.
+    """Write Parquet to a temporary file, which is renamed when closed. It cannot be continued after a crash or error.
 
-    `texts` are the names of the columns of text, which a file without rows must know.
+    `texts` are the names of the columns of text, for the schema of a file without rows.
     """
 
-    ROWS = 1 << 16  # in a row group
+    ROWS = 1 << 16  # rows of a row group
 
     def __init__(self, path: str, names: list[str], texts: set[str]) -> None:
         need_arrow("writing Parquet")
@@ -171,7 +171,7 @@ class ParquetSink:
 
     @contextmanager
     def _safe(self) -> Iterator[None]:
-        """After any error, remove the temporary file; name the output file in the error."""
+        """After an error, remove the temporary file, and name the output file in the error."""
         try:
             yield
         except BaseException as error:
@@ -184,7 +184,7 @@ class ParquetSink:
 
 
 class NoSink:
-    """Writes nothing."""
+    """Write nothing."""
 
     def write(self, keys: list[Any], added: list[Any]) -> None:
         pass
@@ -200,7 +200,7 @@ Sink = CsvSink | JsonSink | ParquetSink | NoSink
 
 
 def output_format(path: str | None) -> str:
-    """Return csv, jsonl or parquet for a path, and csv for standard output; refuse other extensions."""
+    """Return csv, jsonl or parquet for a path, and csv for standard output. Raise an error for other extensions."""
     if path in (None, "-", "/dev/stdout", "/dev/full", "/dev/null"):
         return "csv"
     kinds = {
@@ -224,9 +224,9 @@ def open_sink(
     added: tuple[str, ...] = ADDED,
     keep: int = 0,
 ) -> Sink:
-    """Return the sink for a path; with `keep`, append after that many bytes.
+    """Return the sink for a path. With `keep`, truncate the file to this number of bytes and append.
 
-    Its columns are the copied inputs (keys and target), then the `added` ones: arrays of numbers or lists of texts.
+    The columns are the copied inputs (keys and target), then `added`: arrays of numbers or lists of texts.
     """
     names = distinct(inputs, added)
     if path is None:
@@ -238,7 +238,7 @@ def open_sink(
 
 
 def distinct(inputs: tuple[str, ...], added: tuple[str, ...]) -> list[str]:
-    """Return distinct names for the columns of the output: an input that has the name of another gets a longer one."""
+    """Return distinct names for the columns of the output. Inputs named like an added column get longer names."""
     taken, given, names = {*inputs, *added}, set(added), []
     for name in inputs:
         if name in given:
@@ -286,7 +286,7 @@ def _json_texts(column: Any) -> list[str]:
 
 
 def _json(value: Any) -> str:
-    """Return a value as JSON; NaN and infinity become null, because JSON has neither."""
+    """Return a value as JSON. NaN and infinity become null, because JSON has no such numbers."""
     try:
         return json.dumps(value, default=str, allow_nan=False)
     except ValueError:

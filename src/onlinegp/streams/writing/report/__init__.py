@@ -1,4 +1,4 @@
-"""Write an interactive page about a run: one HTML file that needs no network."""
+"""Write an interactive page about a run: a single HTML file that works offline."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.run_by_key import ModelPerKey
 from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 
-POINTS = 120  # of the error curve: fewer than the buckets, so that each averages many rows
-DIGITS = 6  # of the numbers on the page
+POINTS = 120  # number of points of the error curve, each an average over many rows
+DIGITS = 6  # digits of the numbers on the page
 ROOM = "onlinegp.streams.writing.report"
 
 
@@ -33,8 +33,8 @@ def write_report(path: str, job: Job, figures: dict[str, Any], *, command: str) 
     ----------
     path : str
     job : Job
-    figures : dict, what `onlinegp run --summary` writes
-    command : str, how to run it again
+    figures : dict, the contents of `onlinegp run --summary`
+    command : str, the command of the run
     """
     texts = {
         name: files(ROOM).joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "page.js")
@@ -50,7 +50,7 @@ def write_report(path: str, job: Job, figures: dict[str, Any], *, command: str) 
     }
     page = re.sub(
         "|".join(parts), lambda name: parts[name[0]], texts["page.html"]
-    )  # one pass: a part may contain such a name
+    )  # in one pass, because a part may contain the name of another part
     write_atomically(path, [page.encode()])
 
 
@@ -59,7 +59,7 @@ def model_name(model: OnlineRegressor | None) -> str:
 
 
 def model_lines(model: OnlineRegressor | None) -> list[str]:
-    """Return the parameters of a model, and of its members if it has any."""
+    """Return lines with the parameters of a model and of its members."""
     if model is None:
         return []
     learner = working(model) if model.__sklearn_is_fitted__() else None
@@ -101,7 +101,7 @@ def _along(job: Job) -> dict[str, Any]:
 
 
 def _events(job: Job) -> list[dict[str, Any]]:
-    """Return the worst events in the order of their rows, with the rows around them where they are known."""
+    """Return the worst events in the order of their rows, with the rows around them if they were stored."""
     if job.flags is None:
         return []
     found = [_rounded(event) for event in job.flags.events]
@@ -109,7 +109,7 @@ def _events(job: Job) -> list[dict[str, Any]]:
 
 
 def _curves(curves: Curves) -> dict[str, Any]:
-    """Return ranges over the whole stream, and the last rows one by one; each covers the rows from `row` to `end`."""
+    """Return curves of ranges over the whole stream, and of the last rows. A point covers the rows `row` to `end`."""
     ends = np.cumsum(curves["rows"])
     ranges = ("y_low", "y_high", "mean_low", "mean_high", "lower", "upper", "size")
     whole = {"row": _list(ends - curves["rows"] + 1), "end": _list(ends)}
@@ -123,7 +123,7 @@ def _curves(curves: Curves) -> dict[str, Any]:
 
 
 def _weights(weights: Weights) -> dict[str, Any]:
-    """Return the average weights of the members; `row` and `end` are the first and last row of each average."""
+    """Return the average weights of the members. `row` and `end` are the first and last row of each average."""
     first = 1 + weights.stride * weights.places
     means = weights.sums / weights.counts[:, None]
     return {
@@ -147,9 +147,9 @@ def baselines(score: Score, curves: Curves) -> dict[str, float | None]:
 
 
 def error_curve(curves: Curves, squares: str = "squares") -> tuple[Array, Array]:
-    """Return row numbers and mean squared errors in dB over the stream, NaN if nothing was scored.
+    """Return row numbers and mean squared errors in dB over the stream. NaN without scored rows.
 
-    `squares` names the sums of squared errors: "squares" for the model, "persistence" for the baseline.
+    `squares` is the name of the sums of squared errors: "squares" for the model, "persistence" for the baseline.
     """
     b = [curves[name] for name in ("rows", "scored", squares)]
     if len(b[0]) == 0:
