@@ -1,4 +1,4 @@
-"""`run` warns once if the intervals of a model with a noise parameter are far too narrow."""
+"""`run` warns once if a model fails on the data: large errors, or intervals that are far too narrow."""
 
 import warnings
 
@@ -19,6 +19,20 @@ def test_a_noise_that_is_far_too_small_is_named_with_a_remedy():
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("name", ["KLMS", "QKLMS", "NORMA", "KAP", "KRLST", "RFFKLMS"])
+def test_an_error_far_above_the_variance_of_y_is_named_with_a_remedy(name):
+    """Inputs and targets in their own units: the kernel sees no neighbors, so the filters predict zero."""
+    with pytest.warns(UserWarning, match=rf"error of {name} .* times the variance of y.*Tuned\({name}\(\)\)") as caught:
+        ogp.run(getattr(ogp.kafbox, name)(), 300.0 + 50.0 * X, 1000.0 + 20.0 * Y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_the_worst_output_counts():
+    with pytest.warns(UserWarning, match="times the variance of y"):
+        ogp.run(ogp.KLMS(), X, np.stack([Y, np.zeros(600), 50.0 + Y], axis=1))
+
+
 @pytest.mark.parametrize(
     ("model", "rows"),
     [
@@ -26,9 +40,24 @@ def test_a_noise_that_is_far_too_small_is_named_with_a_remedy():
         (ogp.Calibrated(ogp.KRLST(noise=1e-3, budget=20)), 600),
         (ogp.KRLST(noise=1e-3, budget=20), 399),  # too few to judge
         (ogp.KLMS(), 600),  # has no noise
+        (ogp.Scaled(ogp.KLMS()), 600),
+        (ogp.Tuned(ogp.KLMS(), rows=100), 600),
     ],
 )
 def test_no_warning(model, rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ogp.run(model, X[:rows], Y[:rows])
+
+
+def test_the_last_value_of_an_alternating_series_is_no_failure():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ogp.run(ogp.Persistence(), np.zeros((600, 1)), np.tile([1.0, -1.0], 300))
+
+
+def test_a_model_after_the_data():
+    with pytest.raises(TypeError, match=r"got ndarray\. The model comes first: run\(model, X, y\)\.$"):
+        ogp.run(X, Y, ogp.KLMS())
+    with pytest.raises(TypeError, match=r"got ndarray\. Try onlinegp\.KRLST\(\)\.$"):
+        ogp.run(X, X, Y)
