@@ -99,6 +99,7 @@ LARGEST = 1e150  # the square of anything larger overflows a double
 
 def check_X(X: ArrayLike, *, width: int | None = None, owner: str = "the model", name: str = "X") -> Array:
     """Return `X` as an (n, d) array of finite float64, C-ordered, with at least one row. d = 0 only if width = 0."""
+    _refuse_none(X, name)
     array = _as_floats(X, name)
     if array.ndim != 2:
         raise ValueError(
@@ -138,6 +139,7 @@ def no_features(y: Any) -> Array:
 
 def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array:
     """Return one input as a (d,) array of finite float64; a number counts as one feature."""
+    _refuse_none(x, name)
     array = _as_floats(x, name)
     if array.ndim == 0:
         array = array.reshape(1)
@@ -154,6 +156,14 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
             f"Pass the same features, in the same order."
         )
     return _refuse_non_finite(array, name)
+
+
+def _refuse_none(values: Any, name: str) -> None:
+    if values is None:
+        raise TypeError(
+            f"{name} must be given, got None. To predict a series from its own past values, use "
+            f"onlinegp.Lagged(model, lags=10), which needs no {name}."
+        )
 
 
 def _as_floats(values: ArrayLike, name: str) -> Array:
