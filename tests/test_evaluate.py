@@ -1,11 +1,14 @@
 """`run` warns once if a model fails on the data: large errors, or intervals that are far too narrow."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.engine import available
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 2))
@@ -61,3 +64,15 @@ def test_a_model_after_the_data():
         ogp.run(X, Y, ogp.KLMS())
     with pytest.raises(TypeError, match=r"got ndarray\. Try onlinegp\.KRLST\(\)\.$"):
         ogp.run(X, X, Y)
+
+
+@pytest.mark.skipif(not available(), reason="the Python engine uses SciPy")
+def test_the_check_of_normal_predictions_loads_no_scipy():
+    """Loading it would take a hundred times as long as the run."""
+    code = """
+import sys, numpy as np, onlinegp as ogp
+X = np.random.default_rng(0).normal(size=(600, 2))
+ogp.run(ogp.KRLST(noise=1.0, budget=20), X, X[:, 0])
+assert not any(name.startswith("scipy") for name in sys.modules), "scipy was loaded"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

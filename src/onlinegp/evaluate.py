@@ -12,11 +12,13 @@ from onlinegp import frames
 from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
+from onlinegp.predictions.student import normal_quantile
 from onlinegp.trace import LEVEL, Trace
 
 FIRST_ROWS = 100  # the rows that an unfitted step of a pipeline is fitted on
 SETTLED = 200  # the rows after which intervals should hold, and as many are judged
 FAR_OFF = 0.85  # of 95% intervals: three times as many targets are outside as should be
+LIMIT = normal_quantile(0.5 + 0.5 * LEVEL)  # of |z| inside the interval: unlike a tail, a normal z needs no SciPy
 WORSE = 5.0  # times the variance of y; the error of `Persistence` on a stationary series is at most 4 times
 
 
@@ -80,7 +82,7 @@ def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
             f" {tuned} scales the data and tunes them.",
             stacklevel=3,
         )
-    elif hasattr(inside, "noise") and (covered := float(np.mean(trace.tail[rows] >= 1.0 - LEVEL))) < FAR_OFF:
+    elif hasattr(inside, "noise") and (covered := float(np.mean(np.abs(trace.z[rows]) <= LIMIT))) < FAR_OFF:
         warnings.warn(
             f"{LEVEL:.0%} intervals of {name}(noise={inside.noise!r}) hold only {covered:.0%} of the targets after the "
             f"first {SETTLED} rows: its parameters do not fit the data. {tuned} tunes them, or "
