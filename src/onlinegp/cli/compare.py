@@ -280,12 +280,12 @@ def draw(results: list[Result]) -> Any:
         over_time.plot(rows, error, color=color, ls=style, lw=2.0 if i == 0 else 1.0, label=r.name, zorder=10 - i)
         if r.figures["nmse_db"] is not None:
             points[r.name] = (r.figures["us_per_row"], r.figures["nmse_db"])
-            cost.plot(*points[r.name], "o", color=color)
+            cost.plot(*points[r.name], "o", color=color, zorder=4)  # above the names of others
     over_time.set(xlabel="row", ylabel="mean squared error [dB]", title="Error along the stream")
     figure.legend(
         *over_time.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8, frameon=False
     )
-    cost.set(xscale="log", xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Cost against error")
+    cost.set(xscale="log", xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Error against cost")
     cost.margins(x=0.25, y=0.15)
     for ax in (over_time, cost):
         ax.spines[["top", "right"]].set_visible(False)
