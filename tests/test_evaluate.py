@@ -20,6 +20,12 @@ def test_a_noise_that_is_far_too_small_is_named_with_a_remedy():
         ogp.run(ogp.Scaled(ogp.KRLST(noise=1e-3, budget=20)), X, Y)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+    assert str(caught[0].message).endswith("set forgetting=0.999.")
+
+
+def test_a_model_that_forgets_is_not_told_to_forget():
+    with pytest.warns(UserWarning, match=r"hold only .* corrects the intervals\.$"):
+        ogp.run(ogp.KRLST(noise=1e-3, budget=20, forgetting=0.99999), X, Y)
 
 
 @pytest.mark.parametrize("name", ["KLMS", "QKLMS", "NORMA", "KAP", "KRLST", "RFFKLMS"])

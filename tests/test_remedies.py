@@ -227,3 +227,10 @@ def test_the_command_knows_the_names_of_kafbox(tmp_path, capsys):
     assert "klms has no parameter 'eta'. eta is called step here. Its parameters: kernel," in capsys.readouterr().err
     assert main(["run", str(tmp_path / "data.csv"), "--kernel", "gauss"]) == 1
     assert "Kernels: rbf, matern12, " in capsys.readouterr().err
+
+
+def test_samples_in_columns_as_in_matlab():
+    with pytest.raises(ValueError, match=r"same number of rows, got 1 and 30\. A row of X is one sample: pass X\.T\.$"):
+        ogp.run(ogp.KRLST(), X.T, Y)
+    with pytest.raises(ValueError, match=r"same number of rows, got 30 and 29\.$"):
+        ogp.run(ogp.KRLST(), X, Y[1:])

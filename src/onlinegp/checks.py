@@ -127,7 +127,8 @@ def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None, owner: str
     if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] == 0):
         raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}. Pass one target per row.")
     if len(X) != len(y):
-        raise ValueError(f"X and y must have the same number of rows, got {len(X)} and {len(y)}.")
+        turned = " A row of X is one sample: pass X.T." if X.shape[1] == len(y) else ""
+        raise ValueError(f"X and y must have the same number of rows, got {len(X)} and {len(y)}.{turned}")
     return X, _refuse_non_finite(y, "y")
 
 

@@ -75,6 +75,11 @@ def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
     name = type(inside).__name__
     tuned = f"Use onlinegp.Tuned({name}()), which"
     worse = _times_the_variance(trace.y[rows], trace.mean[rows])
+    keeps = (
+        " If the relation of X and y changes, set forgetting=0.999."
+        if getattr(inside, "forgetting", None) == 1.0
+        else ""
+    )
     if worse > WORSE:
         warnings.warn(
             f"The squared error of {name} after the first {SETTLED} rows is {worse:,.0f} times the variance of y: "
@@ -86,7 +91,7 @@ def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
         warnings.warn(
             f"{LEVEL:.0%} intervals of {name}(noise={inside.noise!r}) hold only {covered:.0%} of the targets after the "
             f"first {SETTLED} rows: its parameters do not fit the data. {tuned} tunes them, or "
-            f"onlinegp.Calibrated(model), which corrects the intervals.",
+            f"onlinegp.Calibrated(model), which corrects the intervals.{keeps}",
             stacklevel=3,
         )
     return trace
