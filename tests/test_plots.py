@@ -139,3 +139,19 @@ def test_a_model_and_its_predictions_draw_themselves():
     both = ogp.KRLST().fit(X, np.column_stack([y, y])).predict_distribution(X)
     with pytest.raises(ValueError, match=r"output\(0\)"):
         both.plot()
+
+
+def test_something_else_than_a_trace(traces):
+    y, named = traces
+    for wrong in (y, list(named.values()), {"KLMS": y}):
+        for draw in (plots.learning_curves, plots.calibration):
+            with pytest.raises(
+                TypeError, match=r"traces must be what onlinegp\.run returned, or a dict of such traces"
+            ):
+                draw(y, wrong)
+        with pytest.raises(TypeError, match=r"traces must be what onlinegp\.run returned"):
+            plots.dictionary(wrong)
+    with pytest.raises(
+        TypeError, match=r"trace must be what onlinegp\.run returned, got ndarray\. The data y come first"
+    ):
+        plots.stream(named["KLMS"], y)

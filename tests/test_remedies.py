@@ -140,3 +140,97 @@ def test_a_wrong_parameter_names_the_right_ones(call, message):
 def test_a_model_around_one_that_breaks_down_gives_its_advice(outer):
     with pytest.raises(ogp.BreakdownError, match=r"Lower the step \(LMS is stable below 2 / x'x\)"):
         ogp.run(outer(ogp.LMS(step=50.0)), np.sin(np.arange(400.0))[:, None], np.cos(np.arange(400.0)))
+
+
+def test_a_series_without_inputs():
+    for call in (lambda: ogp.run(ogp.KRLST(), None, Y), lambda: ogp.KRLST().learn_one(None, 1.0)):
+        with pytest.raises(
+            TypeError, match=r"^[Xx] must be given, got None\. .* use onlinegp\.Lagged\(model, lags=10\)"
+        ):
+            call()
+
+
+def test_a_file_where_something_else_is_meant(tmp_path):
+    path = tmp_path / "model.ogp"
+    ogp.KRLST().save(path)
+    with pytest.raises(TypeError, match=r"contents must come from dump\(\), .* For a file, use onlinegp\.load\(path\)"):
+        ogp.KRLST().load(str(path))
+    with pytest.raises(TypeError, match=r"path must name a file, got bytes\. Use from_bytes\(data\) for bytes"):
+        ogp.load(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("call", "here"),
+    [
+        (lambda: ogp.KRLS_T, "onlinegp.KRLST."),
+        (lambda: ogp.rls, "onlinegp.LinearRLS."),
+        (lambda: ogp.EX_KRLS, "onlinegp.kafbox.EXKRLS."),
+        (lambda: ogp.kafbox.QKLMS_FB, "onlinegp.kafbox.QKLMSFB."),
+        (lambda: ogp.kafbox.aldkrls, "onlinegp.kafbox.KRLS."),
+        (lambda: ogp.kernels.gauss, "onlinegp.kernels.RBF(length_scale)."),
+        (lambda: ogp.kernels.rbf, "onlinegp.kernels.RBF."),
+        (lambda: ogp.kernels.Matern, "onlinegp.kernels.Matern12, Matern32 or Matern52."),
+    ],
+)
+def test_names_in_another_spelling(call, here):
+    with pytest.raises(AttributeError) as raised:
+        call()
+    assert str(raised.value).endswith(f" Use {here}")
+
+
+def test_names_that_nothing_here_is_called():
+    for module in (ogp, ogp.kafbox, ogp.kernels):
+        with pytest.raises(AttributeError) as raised:
+            _ = module.Volterra
+        assert "Use " not in str(raised.value)
+
+
+def test_the_name_of_a_kernel_where_a_kernel_is_meant():
+    with pytest.raises(TypeError, match=r"got 'gauss'\. Use onlinegp\.kernels\.RBF\(length_scale\)\."):
+        ogp.KLMS("gauss").fit(X, Y)
+
+
+def test_a_word_that_python_reserves():
+    with pytest.raises(TypeError, match=r"lambda_ is called leak here"):
+        ogp.kafbox.NORMA(lambda_=0.1)
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["run", "x.csv", "--modle", "klms"], "Write the names of options in full: --model."),
+        (["run", "x.csv", "--step=0.5"], "If it is a parameter of the model: --set step=VALUE."),
+        (["run", "my", "data.csv"], "Put quotes around a name with blanks."),
+        (["info", "--fast"], "Write the names of options in full."),
+        ([], "`onlinegp --help` lists the commands."),
+    ],
+)
+def test_a_command_that_is_not_understood(words, remedy, capsys):
+    with pytest.raises(SystemExit) as raised:
+        main(words)
+    told = capsys.readouterr().err
+    assert raised.value.code == 2
+    assert remedy in told
+    assert told.count("\n") == 1  # without twenty lines of usage
+
+
+@pytest.mark.parametrize(("name", "meant"), [("klsm", "klms"), ("rls", "linearrls"), ("volterra", None)])
+def test_a_model_that_does_not_exist(name, meant, capsys):
+    assert main(["models", name]) == 1
+    guess = capsys.readouterr().err.partition(" Models: ")[0].partition("Did you mean ")[2]
+    assert (meant in guess.rstrip("?").split(" or ")) if meant else not guess
+
+
+def test_the_command_knows_the_names_of_kafbox(tmp_path, capsys):
+    (tmp_path / "data.csv").write_text("x,y\n1,1\n2,2\n3,1\n")
+    assert main(["run", str(tmp_path / "data.csv"), "--model", "klms(eta=0.5)"]) == 1
+    assert "klms has no parameter 'eta'. eta is called step here. Its parameters: kernel," in capsys.readouterr().err
+    assert main(["run", str(tmp_path / "data.csv"), "--kernel", "gauss"]) == 1
+    assert "Kernels: rbf, matern12, " in capsys.readouterr().err
+
+
+def test_samples_in_columns_as_in_matlab():
+    with pytest.raises(ValueError, match=r"same number of rows, got 1 and 30\. A row of X is one sample: pass X\.T\.$"):
+        ogp.run(ogp.KRLST(), X.T, Y)
+    with pytest.raises(ValueError, match=r"same number of rows, got 30 and 29\.$"):
+        ogp.run(ogp.KRLST(), X, Y[1:])

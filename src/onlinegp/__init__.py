@@ -95,7 +95,6 @@ LATER = {  # names that are imported on first use, and their modules
 }
 ELSEWHERE = {  # public names in other modules
     "comparing": ("Blocks", "Comparison", "Permutations"),
-    "kafbox": tuple(kafbox.__all__),
     "parallel": ("fit_parallel",),
     "predictions": ("Components", "Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT"),
     "recipes": ("dictionaries", "forgetting", "pruning"),
@@ -111,6 +110,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"onlinegp.{LATER[name]}"), name)
     found = [f" Use onlinegp.{module}.{name}." for module, names in ELSEWHERE.items() if name in names]
     found += [f" Use onlinegp.{own}." for own in __all__ if own.lower() == name.lower()]
+    found += [f" Use onlinegp.{'' if own in __all__ else 'kafbox.'}{own}." for own in [kafbox.meant(name)] if own]
     raise AttributeError(f"module 'onlinegp' has no attribute {name!r}.{found[0] if found else ''}")
 
 

@@ -99,6 +99,7 @@ LARGEST = 1e150  # larger squares would overflow a double
 
 def check_X(X: ArrayLike, *, width: int | None = None, owner: str = "the model", name: str = "X") -> Array:
     """Return `X` as an (n, d) array of finite float64, C-ordered, with at least one row. d = 0 only if width = 0."""
+    _refuse_none(X, name)
     array = _as_floats(X, name)
     if array.ndim != 2:
         raise ValueError(
@@ -126,7 +127,8 @@ def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None, owner: str
     if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] == 0):
         raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}. Pass one target per row.")
     if len(X) != len(y):
-        raise ValueError(f"X and y must have the same number of rows, got {len(X)} and {len(y)}.")
+        turned = " A row of X is one sample: pass X.T." if X.shape[1] == len(y) else ""
+        raise ValueError(f"X and y must have the same number of rows, got {len(X)} and {len(y)}.{turned}")
     return X, _refuse_non_finite(y, "y")
 
 
@@ -138,6 +140,7 @@ def no_features(y: Any) -> Array:
 
 def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array:
     """Return one input as a (d,) array of finite float64. A number is one feature."""
+    _refuse_none(x, name)
     array = _as_floats(x, name)
     if array.ndim == 0:
         array = array.reshape(1)
@@ -154,6 +157,14 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
             f"Pass the same features, in the same order."
         )
     return _refuse_non_finite(array, name)
+
+
+def _refuse_none(values: Any, name: str) -> None:
+    if values is None:
+        raise TypeError(
+            f"{name} must be given, got None. To predict a series from its own past values, use "
+            f"onlinegp.Lagged(model, lags=10), which needs no {name}."
+        )
 
 
 def _as_floats(values: ArrayLike, name: str) -> Array:

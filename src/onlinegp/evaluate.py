@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
+from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
+from onlinegp.predictions.student import normal_quantile
 from onlinegp.trace import LEVEL, Trace
 
 FIRST_ROWS = 100  # number of rows for fitting an unfitted step of a pipeline
-SETTLED = 200  # intervals are checked after this number of rows, on at least the same number
+SETTLED = 200  # errors and intervals are checked after this number of rows, on at least the same number
 FAR_OFF = 0.85  # warn about 95% intervals with less coverage
+LIMIT = normal_quantile(0.5 + 0.5 * LEVEL)  # of |z| inside the interval: unlike a tail, a normal z needs no SciPy
+WORSE = 5.0  # times the variance of y; the error of `Persistence` on a stationary series is at most 4 times
 
 
 def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
@@ -42,7 +46,8 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     Warns
     -----
     UserWarning
-        If the 95% intervals of a model with a noise parameter contain less than 85% of the targets after 200 rows.
+        If after 200 rows the squared error is more than five times the variance of y, or if the 95% intervals of a
+        model with a noise parameter hold less than 85% of the targets.
     """
     if isinstance(model, OnlineRegressor):
         return _with_fair_warning(model, model.run(X, y, delay=delay, progress=progress))
@@ -50,9 +55,10 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
         raise TypeError(f"model must be an estimator, got the class {model.__name__}. Pass {model.__name__}().")
     last = model.steps[-1][1] if hasattr(model, "steps") and len(model.steps) else None
     if not isinstance(last, OnlineRegressor):
+        later = any(isinstance(value, OnlineRegressor) for value in (X, y))
         raise TypeError(
-            f"model must be an onlinegp estimator, or a pipeline whose last step is one, got {model!r}. "
-            f"Try onlinegp.KRLST()."
+            f"model must be an onlinegp estimator, or a pipeline whose last step is one, got {type(model).__name__}. "
+            + ("The model comes first: run(model, X, y)." if later else "Try onlinegp.KRLST().")
         )
     for _, step in model.steps[:-1]:
         if step not in (None, "passthrough"):
@@ -61,20 +67,40 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
 
 
 def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
-    """Return the trace. Warn if its intervals are far too narrow because the noise does not fit."""
-    inside = innermost(model)
-    if model.tunes_itself or not hasattr(inside, "noise") or np.sum(trace.scored[SETTLED:]) < SETTLED:
+    """Return the trace, after a warning if the model fails on these data: large errors, or intervals far too narrow."""
+    rows = trace.scored & (np.arange(len(trace)) >= SETTLED)
+    if model.tunes_itself or np.sum(rows) < SETTLED:
         return trace
-    covered = float(np.mean(trace.tail[SETTLED:][trace.scored[SETTLED:]] >= 1.0 - LEVEL))
-    if covered < FAR_OFF:
-        name = type(inside).__name__
+    inside = innermost(model)
+    name = type(inside).__name__
+    tuned = f"Use onlinegp.Tuned({name}()), which"
+    worse = _times_the_variance(trace.y[rows], trace.mean[rows])
+    keeps = (
+        " If the relation of X and y changes, set forgetting=0.999."
+        if getattr(inside, "forgetting", None) == 1.0
+        else ""
+    )
+    if worse > WORSE:
+        warnings.warn(
+            f"The squared error of {name} after the first {SETTLED} rows is {worse:,.0f} times the variance of y: "
+            f"the mean of y would be a better prediction. Its parameters do not fit the data, or the scales of X and y."
+            f" {tuned} scales the data and tunes them.",
+            stacklevel=3,
+        )
+    elif hasattr(inside, "noise") and (covered := float(np.mean(np.abs(trace.z[rows]) <= LIMIT))) < FAR_OFF:
         warnings.warn(
             f"{LEVEL:.0%} intervals of {name}(noise={inside.noise!r}) hold only {covered:.0%} of the targets after the "
-            f"first {SETTLED} rows: its parameters do not fit the data. Use onlinegp.Tuned({name}()), which "
-            f"tunes them, or onlinegp.Calibrated(model), which corrects the intervals.",
+            f"first {SETTLED} rows: its parameters do not fit the data. {tuned} tunes them, or "
+            f"onlinegp.Calibrated(model), which corrects the intervals.{keeps}",
             stacklevel=3,
         )
     return trace
+
+
+def _times_the_variance(y: Array, mean: Array) -> float:
+    """Return the mean squared error divided by the variance of y, of the worst output; 0 if y is constant."""
+    variance = np.var(y, axis=0)
+    return float(np.max(np.mean((y - mean) ** 2, axis=0) / np.where(variance > 0.0, variance, np.inf)))
 
 
 def _transformed(step: Any, X: Any) -> Any:

@@ -73,13 +73,24 @@ NAMES: dict[str, type[OnlineRegressor]] = {  # KAFBOX's names and our classes
     "rls": LinearRLS,
     "swkrls": SWKRLS,
 }
+OLDER = {"aldkrls": "krls", "kapcc": "kap", "knlmscc": "knlms"}  # names in older versions of KAFBOX
 __all__ = [cls.__name__ for cls in NAMES.values()]
+
+
+def meant(name: str) -> str | None:
+    """Return the name of the class that a name means in another spelling, or in an older version of KAFBOX."""
+    plain = name.replace("_", "").lower()
+    plain = OLDER.get(plain, plain)
+    spellings = {key.replace("_", "").lower(): cls for key, cls in NAMES.items()}
+    spellings |= {cls.__name__.lower(): cls for cls in NAMES.values()}
+    return spellings[plain].__name__ if plain in spellings else None
 
 
 def __getattr__(name: str) -> type[OnlineRegressor]:
     if name in NAMES:
         return NAMES[name]
-    raise AttributeError(f"module 'onlinegp.kafbox' has no attribute {name!r}. It has: {', '.join(__dir__())}.")
+    remedy = f"Use onlinegp.kafbox.{meant(name)}." if meant(name) else f"It has: {', '.join(__all__)}."
+    raise AttributeError(f"module 'onlinegp.kafbox' has no attribute {name!r}. {remedy}")
 
 
 def __dir__() -> list[str]:

@@ -262,6 +262,11 @@ def _curves(ax: Axes, traces: Trace | Mapping[str, Trace], curve: Any, x: Array 
     named = traces if isinstance(traces, Mapping) else {"": traces}
     lines = []
     for i, (name, trace) in enumerate(named.items()):
+        if not isinstance(trace, Trace):
+            raise TypeError(
+                f"traces must be what onlinegp.run returned, or a dict of such traces by name, got "
+                f"{type(trace).__name__}."
+            )
         values = curve(trace)
         style: dict[str, Any] = {
             "color": COLORS[i % len(COLORS)],
@@ -292,6 +297,8 @@ def _points(grid: ArrayLike | None, *inputs: Array) -> Array:
 
 
 def _along(y: ArrayLike, trace: Trace | Predictions) -> Array:
+    if not isinstance(trace, Trace | Predictions):
+        raise TypeError(f"trace must be what onlinegp.run returned, got {type(trace).__name__}. The data y come first.")
     y = np.asarray(y, dtype=np.float64)
     if trace.mean.ndim != 1 or y.shape != trace.mean.shape:
         raise ValueError(

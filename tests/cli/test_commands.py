@@ -27,9 +27,9 @@ def folder(tmp_path_factory):
 
 def test_models_lists_every_algorithm():
     told = onlinegp("models").stdout.decode()
+    unwrapped = " ".join(told.split())
     for name, one in algorithms().items():
-        assert f"\n  {name:<16} {one.estimator.facts.cost}\n" in told
-        assert f" {one.summary}\n" in told
+        assert f" {name} {one.estimator.facts.cost} {one.summary} " in unwrapped
         assert one.summary
         assert one.estimator.facts.cost.startswith("O(")
         assert one.estimator.facts.citation in " ".join(one.estimator.__doc__.split())
@@ -196,6 +196,14 @@ def test_the_help_of_run_fits_one_screen(monkeypatch):
     assert "--resume" in everything
     assert "exit codes" in everything
     assert "--keys" not in everything
+
+
+def test_the_list_of_models_fits_the_terminal(monkeypatch, capsys):
+    from onlinegp.cli import main
+
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["models"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 def test_abbreviated_options_are_refused():

@@ -9,6 +9,7 @@ from itertools import count
 from math import inf
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from shell import inside, onlinegp, rows_of, write_csv
 
 import onlinegp as ogp
 from onlinegp.batch.parameter_search import EFFORT, Outcome, Trial
-from onlinegp.cli.compare import recommended
+from onlinegp.cli.compare import draw, recommended
 from onlinegp.cli.compare_runs import numbers_of
 from onlinegp.comparing import time_limit
 from onlinegp.comparing.ranking import ranked
@@ -351,3 +352,13 @@ def test_one_stream_with_a_time_limit_is_compared_like_any_other(data):
     assert [one.name for one in ranking.failed] == ["klms"]
     assert ranking.finished[0].figures["search"]["models"] > 1 > ranking.finished[1].figures["search"]["models"]
     assert any("tuning 3 models" in line for line in predicted)
+
+
+def test_a_point_of_the_picture_is_above_the_name_of_another():
+    pytest.importorskip("matplotlib")
+    curves = {name: np.ones(4) for name in ("rows", "scored", "squares")}
+    figures = [{"nmse_db": -9.0 - 0.01 * i, "us_per_row": 15.0 + 0.1 * i} for i in range(3)]
+    results = [SimpleNamespace(name=f"model {i}", curves=curves, figures=figures[i]) for i in range(3)]
+    cost = draw(results).axes[1]
+    assert len(cost.lines) == len(cost.texts) == 3
+    assert min(line.zorder for line in cost.lines) > max(text.zorder for text in cost.texts)

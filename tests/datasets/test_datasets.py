@@ -52,9 +52,31 @@ def test_embed_pairs_the_past_with_the_future(lags, horizon):
         assert target == s[t + horizon]
 
 
+@pytest.mark.parametrize("horizon", [None, 0, 2, -1, -3, -6])
+def test_embed_pairs_a_signal_with_a_target(horizon):
+    s, d = np.random.default_rng(0).standard_normal((2, 12))
+    X, y = embed(s, 3, horizon=horizon, target=d)
+    h = horizon or 0
+    times = [t for t in range(2, 12) if 0 <= t + h < 12]
+    np.testing.assert_array_equal(X, [[s[t], s[t - 1], s[t - 2]] for t in times])
+    np.testing.assert_array_equal(y, [d[t + h] for t in times])
+    assert X.flags.c_contiguous
+    assert not np.shares_memory(y, d)
+
+
 def test_embed_refuses_what_it_cannot_embed():
-    with pytest.raises(ValueError, match=r"at least lags \+ horizon = 6 samples, got 5"):
+    with pytest.raises(ValueError, match=r"at least 6 samples with lags=5 and horizon=1, got 5"):
         embed(np.arange(5.0), 5)
+    with pytest.raises(ValueError, match=r"at least 6 samples with lags=2 and horizon=-5, got 5"):
+        embed(np.arange(5.0), 2, horizon=-5, target=np.arange(5.0))
+    with pytest.raises(ValueError, match=r"same number of samples, got 5 and 4\. Cut"):
+        embed(np.arange(5.0), 2, target=np.arange(4.0))
+    with pytest.raises(ValueError, match="target must have one dimension"):
+        embed(np.arange(5.0), 2, target=np.ones((5, 2)))
+    with pytest.raises(ValueError, match="horizon must be at least 1, got 0"):
+        embed(np.arange(5.0), 2, horizon=0)
+    with pytest.raises(TypeError, match="horizon must be a whole number"):
+        embed(np.arange(5.0), 2, horizon=-1.5, target=np.arange(5.0))
     with pytest.raises(ValueError, match="one dimension"):
         embed(np.ones((5, 2)), 2)
     with pytest.raises(ValueError, match="series contains NaN"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 
@@ -25,10 +26,29 @@ class Parser(argparse.ArgumentParser):
         self.main_options, self.short_epilog = tuple(options), epilog
         self.add_argument("--help-all", action=_HelpAll, help="show all options with explanations")
 
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse unknown options here, where the options of the command are known."""
+        found, unknown = super().parse_known_args(*args, **kwargs)
+        if unknown and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}. {self._hint(unknown)}")
+        return found, unknown
+
+    def _hint(self, unknown: list[str]) -> str:
+        """Return what the first unknown argument may mean."""
+        name = unknown[0].partition("=")[0]
+        if not name.startswith("-"):
+            return "Put quotes around a name with blanks."
+        near = get_close_matches(name, self._option_string_actions, 1, 0.8)
+        if near:
+            return f"Write the names of options in full: {near[0]}."
+        if "--set" in self._option_string_actions:
+            return f"If it is a parameter of the model: --set {name.lstrip('-')}=VALUE."
+        return "Write the names of options in full."
+
     def error(self, message: str) -> NoReturn:
-        if message.startswith("unrecognized arguments"):
-            message += ". Write the names of options in full; `onlinegp COMMAND --help` lists them."
-        super().error(message)
+        """End with the message and where to find help, without the usage, which may be twenty lines."""
+        what = "options" if self._subparsers is None else "commands"
+        self.exit(2, f"{self.prog}: error: {message.rstrip('.')}. `{self.prog} --help` lists the {what}.\n")
 
     def format_help(self) -> str:
         if not self.main_options:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from functools import partial
+from shutil import get_terminal_size
+from textwrap import fill
 
 import onlinegp
 from onlinegp.models.facts import bibtex, without_facts
@@ -35,13 +38,15 @@ def main(args: argparse.Namespace) -> int:
         print(_in_full(chosen[0]))
     else:
         print("\n\n".join(_listed(title, members) for title, members in by_family().items()))
-        print("\n`onlinegp models NAME` explains a model: its parameters, its variance and its source.")
+        print("\n`onlinegp models NAME` explains an algorithm: parameters, variance and source.")
         print("To use it, pass --model NAME or --model 'NAME(budget=50)'.")
     return 0
 
 
 def _listed(title: str, members: list[Algorithm]) -> str:
-    lines = [f"  {one.name:<16} {one.estimator.facts.cost}\n{'':<19}{one.summary}" for one in members]
+    wrap = partial(fill, width=get_terminal_size((120, 24)).columns, subsequent_indent=" " * 19)
+    costs = [wrap(one.estimator.facts.cost, initial_indent=f"  {one.name:<16} ") for one in members]
+    lines = [f"{cost}\n{wrap(one.summary, initial_indent=' ' * 19)}" for cost, one in zip(costs, members, strict=True)]
     return "\n".join([title, *lines])
 
 

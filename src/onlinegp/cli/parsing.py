@@ -12,6 +12,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import BUILT_IN
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import PARTS
+from onlinegp.models.kafbox_names import renamed
 from onlinegp.streams.running.algorithms import Algorithm, algorithm
 
 NAMES = {name.lower(): part for name, part in (BUILT_IN | PARTS).items()}
@@ -44,8 +45,10 @@ def parse_model(text: str, extra: dict[str, Any] | None = None) -> ModelChoice:
         given |= {str(keyword.arg): _value(keyword.value, text) for keyword in call.keywords}
     for key in given:
         if key not in chosen.parameters:
-            names = ", ".join(chosen.parameters)
-            raise ValueError(f"{chosen.name} has no parameter {key!r}. Its parameters: {names}.")
+            names, theirs = ", ".join(chosen.parameters), renamed(chosen.estimator.__name__, [key])
+            raise ValueError(
+                f"{chosen.name} has no parameter {key!r}. {theirs} Its parameters: {names}.".replace("  ", " ")
+            )
     return ModelChoice(chosen, given)
 
 
@@ -65,7 +68,8 @@ def parse_kernel(text: str) -> Kernel:
     """Return the kernel in a text such as ``1.5 * rbf(0.7) + linear()``."""
     value = parse_value(text)
     if not isinstance(value, Kernel):
-        raise ValueError(f"{text!r} is not a kernel. Write something like: 1.5 * rbf(0.7) + linear()")
+        names = ", ".join(name.lower() for name in BUILT_IN)
+        raise ValueError(f"{text!r} is not a kernel. Write something like 1.5 * rbf(0.7) + linear(). Kernels: {names}.")
     return value
 
 

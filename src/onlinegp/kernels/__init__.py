@@ -47,6 +47,28 @@ __all__ = [
 ]
 
 
+OTHER_NAMES = {  # of kernels elsewhere, by their letters in lower case
+    "gauss": "RBF(length_scale)",
+    "gaussian": "RBF(length_scale)",
+    "laplace": "Matern12(length_scale)",
+    "laplacian": "Matern12(length_scale)",
+    "matern": "Matern12, Matern32 or Matern52",
+    "poly": "Polynomial(degree, offset)",
+    "squaredexponential": "RBF(length_scale)",
+}
+
+
+def other_name(name: str) -> str:
+    """Return a sentence that says what a kernel is called here, for an error message; "" if it is not known."""
+    plain = name.replace("_", "").lower()
+    here = OTHER_NAMES.get(plain) or next((own for own in __all__ if own.lower() == plain), "")
+    return f" Use onlinegp.kernels.{here}." if here else ""
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"module 'onlinegp.kernels' has no attribute {name!r}.{other_name(name)}")
+
+
 def kernel_or_default(kernel: Any) -> Kernel:
     """Return the kernel, or ``RBF()`` for None. Raise a TypeError for anything else."""
     if kernel is None:
@@ -54,5 +76,6 @@ def kernel_or_default(kernel: Any) -> Kernel:
     if not isinstance(kernel, Kernel):
         foreign = type(kernel).__module__.startswith("sklearn.")
         hint = " Convert it: onlinegp.kernels.sklearn.from_sklearn(kernel)." if foreign else ""
+        hint = other_name(kernel) if isinstance(kernel, str) else hint
         raise TypeError(f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {kernel!r}.{hint}")
     return kernel

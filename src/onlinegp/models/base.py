@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -333,6 +334,8 @@ class OnlineRegressor(Locked, Pickled, Estimator):
 
     def load(self, contents: Contents) -> Self:
         """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
+        if not isinstance(contents, Mapping):
+            raise TypeError(f"contents must come from dump(), got {contents!r}. For a file, use onlinegp.load(path).")
         names = np.array(contents["names"], dtype=object) if contents["names"] else None
         with self._lock:
             self._adopt(contents["features"], contents["outputs"], bool(contents["single"]), names, contents)

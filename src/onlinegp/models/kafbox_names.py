@@ -58,7 +58,8 @@ KERNEL = {
 def renamed(model: str, names: list[str]) -> str:
     """Return sentences that translate KAFBOX's parameters among `names` for a model, or ""."""
     known = KERNEL | RENAMED.get(model, {})
-    return " ".join(_sentence(name, known[name]) for name in names if name in known)
+    theirs = {name: name.rstrip("_") for name in names}  # lambda_, because Python reserves lambda
+    return " ".join(_sentence(name, known[key]) for name, key in theirs.items() if key in known)
 
 
 def _sentence(name: str, here: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ def save(model: OnlineRegressor, path: str | Path) -> None:
 
 def load(path: str | Path) -> OnlineRegressor:
     """Read a model from a file that `save` wrote."""
+    if not isinstance(path, (str, PathLike)):
+        raise TypeError(f"path must name a file, got {type(path).__name__}. Use from_bytes(data) for bytes.")
     try:
         return from_bytes(Path(path).read_bytes())
     except ModelFileError as error:

@@ -134,7 +134,7 @@ def test_a_series_has_no_features():
         ogp.Lagged(inner()).fit(np.empty((5, 0)), SERIES[:5])
     with pytest.raises(ValueError, match="expecting 2 features"):
         ogp.Lagged(inner()).fit(*stream(5)).predict(None)
-    with pytest.raises(TypeError, match="X must hold numbers"):
+    with pytest.raises(TypeError, match="X must be given, got None"):
         ogp.Lagged(inner(), lags=0).fit(None, SERIES)
 
 

@@ -20,9 +20,10 @@ from onlinegp.recipes.update import Recipe
 class NORMA(RecipeRegressor):
     """NORMA with squared loss: KLMS with shrinking weights and a sliding window of `budget` centers.
 
-        alpha <- [(1 - step leak) alpha; step e]
+        alpha <- [(1 - step leak) alpha; step e],   e the error of the shrunken weights
 
-    The variance of y is 1 / step everywhere, as for KLMS.
+    The paper uses the error before shrinking, which differs by step leak times the mean. The variance of y is 1 / step
+    everywhere, as for KLMS.
 
     Use it if only the last `budget` samples may count, at a cost of O(m). Choose leak and budget such that (1 - step
     leak)^budget is small: otherwise centers are removed while their weights are still large, which causes errors.
@@ -32,7 +33,7 @@ class NORMA(RecipeRegressor):
 
     Cost: O(M) per sample with M the budget
     Memory: O(M d) with M the budget
-    Equation: alpha <- [(1 - step leak) alpha; step e]
+    Equation: alpha <- [(1 - step leak) alpha; step e], e the error after shrinking
     Variance of y: 1 / step everywhere, as for KLMS; it never shrinks
 
     Parameters

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
-from onlinegp import models
+from onlinegp import kafbox, models
 from onlinegp.auto import Auto
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.families import FAMILIES, family
@@ -57,8 +58,10 @@ def algorithm(name: str) -> Algorithm:
     known, key = algorithms(), _key(name)
     own = [cls for cls in models_of_users() if _key(cls.__name__) == key]
     if key not in known and not own:
+        near = [_key(own) for own in [kafbox.meant(name)] if own] or get_close_matches(key, known)
+        guess = f" Did you mean {' or '.join(near)}?" if near else ""
         raise ValueError(
-            f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`. Your own model "
+            f"there is no model {name!r}.{guess} Models: {', '.join(known)}. See `onlinegp models`. Your own model "
             f"needs --import MODULE."
         )
     if key in known and own:
