@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.predictions import Predictions
 from onlinegp.streams.running.member_weights import POINTS, Weights, member_weights
 from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import advance
@@ -77,3 +78,18 @@ def test_the_components_of_a_member_count_together(mixture):
     own = predicted.predictions.weights
     expected = np.column_stack([own[:, :4].sum(axis=1), own[:, 4], own[:, 5]])
     np.testing.assert_allclose(weights.sums, expected, rtol=1e-14)
+
+
+def test_a_member_that_joins_within_a_block_leaves_no_gap(mixture):
+    """The report had no weights for the rows of the block in which a retuned member joined."""
+    _, y, _ = mixture
+    X = np.random.default_rng(2).uniform(-3, 3, (60, 1))
+    before, after = ([("heavy", ogp.HeavyTailed(ogp.KRLST(budget=5))), ("line", ogp.LinearRLS())] for _ in range(2))
+    after.append(("retuned", ogp.HeavyTailed(ogp.KRLST(budget=9))))
+    models = [ogp.Mixture(before), ogp.Mixture(after)]
+    first, second = (advance(model, X, y[:60]).predictions for model in models)
+    names, weights = member_weights(models[1], Predictions.joined([first, second]))
+    assert names == ("heavy", "line", "retuned")
+    np.testing.assert_allclose(weights[:60, :2], member_weights(models[0], first)[1].reshape(60, 2), rtol=1e-14)
+    np.testing.assert_array_equal(weights[:60, 2], 0.0)
+    np.testing.assert_allclose(weights[60:], member_weights(models[1], second)[1].reshape(60, 3), rtol=1e-14)

@@ -81,11 +81,18 @@ class MixtureLearner(WithFields):
             return np.exp(self._total / self._count)
 
     def weights_of(self, predicted: Predictions) -> Array | None:
-        """Return the weights of the members in predictions of this mixture, (..., members), else None."""
+        """Return the weights of the members in predictions of this mixture, (..., members), else None.
+
+        If a member joined during these rows, the components of the earlier members come first, as joined predictions.
+        """
         weights = getattr(predicted, "weights", None)
-        if weights is None or weights.shape[-1] != sum(self._sizes):
+        ends = np.cumsum(self._sizes)
+        if weights is None or not len(ends) or weights.shape[-1] < ends[-1]:
             return None
-        return np.add.reduceat(weights, np.cumsum([0, *self._sizes[:-1]]), axis=-1)
+        earlier, weights = np.split(weights.copy(), [weights.shape[-1] - ends[-1]], axis=-1)
+        if earlier.shape[-1] in ends:
+            weights[..., : earlier.shape[-1]] += earlier
+        return np.add.reduceat(weights, ends - self._sizes, axis=-1)
 
     def learn(self, X: Array, Y: Array) -> None:
         for i in range(0, len(X), MAX_BLOCK_ROWS):
