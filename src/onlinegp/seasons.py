@@ -24,7 +24,7 @@ from onlinegp.checks import Array
 
 LEVEL = 0.03  # approximate upper bound on the probability of a season in a series that has none
 USUAL_PERIODS = (4, 7, 12, 24, 52.18)
-CALENDAR_PERIODS = (5, 6, 8, 10, 13, 14, 26, 28, 30, 48, 60, 96, 144, 168, 288, 336, 365.25, 672, 1440, 2016)
+CALENDAR_PERIODS = (5, 6, 8, 10, 13, 14, 26, 28, 30, 48, 60, 96, 144, 168, 288, 336, 364, 365.25, 672, 1440, 2016)
 SHARES = (0.5, 0.3, 0.2)  # of the level: usual periods, those of calendars and clocks, all others
 LONGEST_OTHER = 400
 FEWEST_CYCLES = 2.5  # of a usual period, and of that of a calendar; any other period needs eight
