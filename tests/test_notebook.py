@@ -224,7 +224,7 @@ def test_a_model_tells_what_it_has_learned(model, monkeypatch):
     assert told.startswith(f"{type(model).__name__}: 60 rows of <a>, b, size {model.size_}")
     assert f"RMSE {trace.summary()['rmse']:.4g}" in told
     assert f"95% intervals cover {trace.summary()['coverage']:.1%}" in told
-    assert "Importance of inputs: " in told
+    assert "Importance of inputs, by length scales: " in told
     again = copy.deepcopy(model)._repr_html_()
     assert "RMSE" not in again  # which the copy has not run
     assert f"size {model.size_}" in body(again)
