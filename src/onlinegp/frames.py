@@ -140,7 +140,13 @@ def _records(X: Any, expected: Sequence[str] | None, owner: str) -> tuple[Array,
 
 def narwhal(X: Any) -> Any:
     """Return a frame of any kind as narwhals' frame."""
-    return _narwhals().from_native(_eager(X), eager_only=True)
+    narwhals = _narwhals()
+    try:
+        return narwhals.from_native(_eager(X), eager_only=True)
+    except narwhals.exceptions.DuplicateError:
+        names = list(X.columns)
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has several columns with the name {twice!r}. Rename them, or drop all but one.") from None
 
 
 def target(y: Any) -> Any:
@@ -160,9 +166,7 @@ def floats(series: Any, name: str) -> Array:
     elif series.dtype.is_numeric() or series.dtype == nw.Boolean:
         values = series.cast(nw.Float64).to_numpy()
     else:
-        raise ValueError(
-            f"{name} must hold numbers, got {series.dtype}. Use onlinegp.Columns for text and dates, or drop it."
-        )
+        raise ValueError(f"{name} must hold numbers, got {series.dtype}. {_remedy(name)}")
     return finite(values, name)
 
 
@@ -183,7 +187,7 @@ def origin(X: Any) -> Origin | None:
     """Return the origin of X if it is a frame, else None."""
     if not is_frame(X):
         return None
-    kind = str(_narwhals().from_native(X, eager_only=True).implementation.value)
+    kind = str(narwhal(X).implementation.value)
     return Origin(kind, X.index if kind == "pandas" else None)
 
 
@@ -207,9 +211,13 @@ def _number(value: Any, name: str) -> float:
     except (TypeError, ValueError):
         pass
     what = "the text " if isinstance(value, str | bytes) else ""
-    raise ValueError(
-        f"{name} must hold numbers, got {what}{value!r}. Use onlinegp.Columns for text and dates, or drop it."
-    )
+    raise ValueError(f"{name} must hold numbers, got {what}{value!r}. {_remedy(name)}")
+
+
+def _remedy(name: str) -> str:
+    if name == "y":
+        return "Convert it first, with pandas for example by pd.to_numeric(y)."
+    return "Use onlinegp.Columns for text and dates, or drop it."
 
 
 def _names(columns: Sequence[Any]) -> Array | None:
