@@ -37,7 +37,9 @@ def test_a_trace_is_told_in_a_line(traces):
     assert len(good) < 120
     assert "\n" not in good
     assert "95% intervals cover 94.5%" in good
-    assert "scaled(). Otherwise use another kernel or noise, or a smaller step." in bad
+    assert "Use onlinegp.Tuned(model), which finds scales, kernel and noise, or model.scaled()" in bad
+    one = ogp.run(ogp.KRLST(), np.zeros((20, 1)), np.zeros((20, 1)))
+    assert one.summary_line().startswith("20 rows of 1 output, 1 not scored, ")
     assert len(bad) < 300
     two = ogp.run(ogp.KRLST(), np.zeros((3, 1)), np.zeros((3, 2)))
     assert "3 rows of 2 outputs" in repr(two)
