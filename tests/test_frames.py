@@ -86,8 +86,15 @@ def test_text_dates_and_gaps_are_refused_by_name(make):
         assert not hasattr(fresh, "feature_names_in_")
     with pytest.raises(ValueError, match="y contains NaN or nothing at row 1"):
         model().fit(make(data), make({"y": [1.0, None, 3.0, 4.0]})["y"])
-    with pytest.raises(ValueError, match="y must hold numbers"):
+    with pytest.raises(ValueError, match=r"y must hold numbers, got .* Convert it first, .*pd\.to_numeric"):
         model().fit(make(data), make({"y": ["a", "b", "c", "d"]})["y"])
+
+
+def test_two_columns_with_one_name_are_refused():
+    twice = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["temp", "temp"])
+    for call in (model().fit, lambda X, y: ogp.run(model(), X, y), ogp.Columns(model()).fit):
+        with pytest.raises(ValueError, match=r"X has several columns with the name 'temp'\. Rename them"):
+            call(twice, [1.0, 2.0])
 
 
 @every_kind
@@ -161,7 +168,7 @@ def test_odd_frames():
         model().fit(numbered.rename(columns={0: "temp"}), y)
     with pytest.raises(TypeError, match=r"X.collect\(\)"):
         model().fit(pl.LazyFrame(data), y)
-    with pytest.raises(ValueError, match=r"[Uu]nique|[Dd]uplicate"):
+    with pytest.raises(ValueError, match="several columns with the name"):
         model().fit(pd.DataFrame(X, columns=["temp", "temp"]), y)
     objects = pd.DataFrame(data).astype(object)
     assert np.array_equal(model().fit(objects, y).alpha_, model().fit(X, y).alpha_)

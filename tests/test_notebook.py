@@ -37,7 +37,9 @@ def test_a_trace_is_told_in_a_line(traces):
     assert len(good) < 120
     assert "\n" not in good
     assert "95% intervals cover 94.5%" in good
-    assert "scaled(). Otherwise use another kernel or noise, or a smaller step." in bad
+    assert "Use onlinegp.Tuned(model), which finds scales, kernel and noise, or model.scaled()" in bad
+    one = ogp.run(ogp.KRLST(), np.zeros((20, 1)), np.zeros((20, 1)))
+    assert one.summary_line().startswith("20 rows of 1 output, 1 not scored, ")
     assert len(bad) < 300
     two = ogp.run(ogp.KRLST(), np.zeros((3, 1)), np.zeros((3, 2)))
     assert "3 rows of 2 outputs" in repr(two)
@@ -224,7 +226,7 @@ def test_a_model_tells_what_it_has_learned(model, monkeypatch):
     assert told.startswith(f"{type(model).__name__}: 60 rows of <a>, b, size {model.size_}")
     assert f"RMSE {trace.summary()['rmse']:.4g}" in told
     assert f"95% intervals cover {trace.summary()['coverage']:.1%}" in told
-    assert "Importance of inputs: " in told
+    assert "Importance of inputs, by length scales: " in told
     again = copy.deepcopy(model)._repr_html_()
     assert "RMSE" not in again  # which the copy has not run
     assert f"size {model.size_}" in body(again)

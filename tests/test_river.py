@@ -93,8 +93,16 @@ def test_a_first_sample_that_is_refused_decides_nothing():
     model = RiverRegressor(ogp.KRLST())
     with pytest.raises(ValueError, match="at least one feature"):
         model.learn_one({}, 1.0)
-    with pytest.raises(ValueError, match="must hold numbers"):
-        model.learn_one({"c": "red"}, 1.0)
+    for x, message in (
+        ({"a": 1.0, "c": "red"}, r"the feature 'c' must be a number, got 'red'. .*OneHotEncoder"),
+        ({"a": 1.0, "c": None}, r"the feature 'c' must be a number, got None"),
+        ({"a": 1.0, "c": np.nan}, r"the feature 'c' is nan.*StatImputer"),
+    ):
+        for call in (model.predict_one, lambda x: model.learn_one(x, 1.0)):
+            with pytest.raises(ValueError, match=message):
+                call(x)
+    with pytest.raises(TypeError, match="y must hold numbers"):
+        model.learn_one({"c": 1.0}, None)
     with pytest.raises(ValueError, match="NaN"):
         model.learn_many(pd.DataFrame({"d": [1.0]}), pd.Series([np.nan]))
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0)

@@ -90,3 +90,11 @@ def test_units_do_not_matter():
     rng = np.random.default_rng(2)
     y = wave(rng, 12, 240) + rng.normal(size=240)
     assert find_seasons(y) == find_seasons(1e6 * y) == find_seasons(1e-9 * y) == (12.0,)
+
+
+def test_the_year_of_daily_rows_with_a_week_is_52_weeks():
+    rng = np.random.default_rng(0)
+    t = np.arange(3 * 365)  # of periods that are multiples of a week, 336 is close enough to be found instead
+    week, year = rng.normal(size=7)[t % 7], np.sin(2 * np.pi * t / 365.25)
+    y = np.exp(0.25 * week + 0.2 * year + rng.normal(0, 0.004, len(t)).cumsum() + 0.1 * rng.normal(size=len(t)))
+    assert find_seasons(y) == (7.0, 364.0)

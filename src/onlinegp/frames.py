@@ -14,6 +14,7 @@ import numpy as np
 from onlinegp.checks import Array
 
 KINDS = ("pandas", "polars", "pyarrow")
+FLEET = "the fleet"  # as the owner of rows: onlinegp.Columns cannot be a model of a fleet
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
     if expected is not None and names is not None:
         _same_columns(list(expected), list(names), owner)
         frame, names = frame.select(list(expected)), np.asarray(expected, dtype=object)
-    columns = [floats(frame[:, i], f"column {name!r} of X") for i, name in enumerate(frame.columns)]
+    columns = [floats(frame[:, i], f"column {name!r} of X", owner) for i, name in enumerate(frame.columns)]
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), names
 
 
@@ -130,7 +131,7 @@ def _records(X: Any, expected: Sequence[str] | None, owner: str) -> tuple[Array,
             raise TypeError(f"{what} must have names like the rows before, got {X[i]!r}. Pass only dicts, or no dicts.")
         table.append(in_order(row, names, owner if expected is not None else "the first row", what))
     columns = [
-        finite([_number(row[j], f"feature {name!r}") for row in table], f"feature {name!r}")
+        finite([_number(row[j], f"feature {name!r}", owner) for row in table], f"feature {name!r}")
         for j, name in enumerate(names)
     ]
     return np.stack(columns, axis=1) if columns else np.empty((len(X), 0)), np.asarray(names, dtype=object)
@@ -138,7 +139,13 @@ def _records(X: Any, expected: Sequence[str] | None, owner: str) -> tuple[Array,
 
 def narwhal(X: Any) -> Any:
     """Convert a frame of any kind to a frame of narwhals."""
-    return _narwhals().from_native(_eager(X), eager_only=True)
+    narwhals = _narwhals()
+    try:
+        return narwhals.from_native(_eager(X), eager_only=True)
+    except narwhals.exceptions.DuplicateError:
+        names = list(X.columns)
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has several columns with the name {twice!r}. Rename them, or drop all but one.") from None
 
 
 def target(y: Any) -> Any:
@@ -150,17 +157,15 @@ def target(y: Any) -> Any:
     return y
 
 
-def floats(series: Any, name: str) -> Array:
+def floats(series: Any, name: str, owner: str = "the model") -> Array:
     """Return a column as finite float64. Raise an error with the name of the column and the invalid value."""
     nw = _narwhals()
     if series.dtype == nw.Object:
-        values = np.array([_number(value, name) for value in series.to_list()], dtype=np.float64)
+        values = np.array([_number(value, name, owner) for value in series.to_list()], dtype=np.float64)
     elif series.dtype.is_numeric() or series.dtype == nw.Boolean:
         values = series.cast(nw.Float64).to_numpy()
     else:
-        raise ValueError(
-            f"{name} must hold numbers, got {series.dtype}. Use onlinegp.Columns for text and dates, or drop it."
-        )
+        raise ValueError(f"{name} must hold numbers, got {series.dtype}. {_remedy(name, owner)}")
     return finite(values, name)
 
 
@@ -181,7 +186,7 @@ def origin(X: Any) -> Origin | None:
     """Return the origin of a frame. Return None if X is not a frame."""
     if not is_frame(X):
         return None
-    kind = str(_narwhals().from_native(X, eager_only=True).implementation.value)
+    kind = str(narwhal(X).implementation.value)
     return Origin(kind, X.index if kind == "pandas" else None)
 
 
@@ -195,7 +200,7 @@ def build(columns: dict[str, Any], where: Origin) -> Any:
     return frame
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: Any, name: str, owner: str) -> float:
     """Return a value as a float, NaN if missing. Raise an error for text, dates and other values."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return np.nan
@@ -205,9 +210,14 @@ def _number(value: Any, name: str) -> float:
     except (TypeError, ValueError):
         pass
     what = "the text " if isinstance(value, str | bytes) else ""
-    raise ValueError(
-        f"{name} must hold numbers, got {what}{value!r}. Use onlinegp.Columns for text and dates, or drop it."
-    )
+    raise ValueError(f"{name} must hold numbers, got {what}{value!r}. {_remedy(name, owner)}")
+
+
+def _remedy(name: str, owner: str) -> str:
+    if name == "y":
+        return "Convert it first, with pandas for example by pd.to_numeric(y)."
+    encode = "Encode X with onlinegp.columns.Encoding" if owner == FLEET else "Use onlinegp.Columns"
+    return f"{encode} for text and dates, or drop it."
 
 
 def _names(columns: Sequence[Any]) -> Array | None:

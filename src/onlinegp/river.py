@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 from warnings import warn
 
@@ -85,14 +86,22 @@ class RiverRegressor(base.MiniBatchRegressor):
         """Learn one sample."""
         if not self.features and not x and not self.model.features_optional:
             raise ValueError("the first sample must have at least one feature, got {}. Learn another sample first.")
-        self.learner.learn_one(self._row(x), y)
+        try:
+            self.learner.learn_one(self._row(x), y)
+        except (TypeError, ValueError):
+            self._refuse(x)
+            raise
         self.features = self.features or sorted(x, key=str)  # only after the sample was accepted
         if not self._warned and len(x.keys() | self.features) > len(self.features):
             self._warn(x)
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """Predict the mean of y or, if `with_dist`, a `river.proba.Gaussian` with its mean and std, noise included."""
-        mean, std = self.learner.predict_one(self._row(x), return_std=True)
+        try:
+            mean, std = self.learner.predict_one(self._row(x), return_std=True)
+        except (TypeError, ValueError):
+            self._refuse(x)
+            raise
         return Normal(mean, std) if with_dist else mean
 
     def predict_interval(self, x: dict[Any, Any], level: float = 0.95) -> tuple[float, float]:
@@ -121,6 +130,20 @@ class RiverRegressor(base.MiniBatchRegressor):
         if not x and not self.features:
             return [ABSENT]  # no sample yet: predict from the prior
         return [x.get(name, ABSENT) for name in self.features or sorted(x, key=str)]
+
+    def _refuse(self, x: dict[Any, Any]) -> None:
+        """Raise an error with the name of the first feature that is not a number, if there is one."""
+        for name in self.features or sorted(x, key=str):
+            value = x.get(name, ABSENT)
+            if not isinstance(value, Real | np.bool_):
+                how = "preprocessing.OneHotEncoder(categories=...)" if isinstance(value, str) else "River"
+                text = f"the feature {name!r} must be a number, got {value!r}. Encode it with {how} first"
+                raise ValueError(f"{text}, leave it out with compose.Discard, or use onlinegp.Columns without River.")
+            if not math.isfinite(value):
+                raise ValueError(
+                    f"the feature {name!r} is {value}, but no feature may be missing or infinite. Put "
+                    f"preprocessing.StatImputer() before the model, or leave the feature out of the dict."
+                )
 
     def _warn(self, x: dict[Any, Any]) -> None:
         """Warn once that features which appear after the first sample are ignored."""

@@ -25,8 +25,8 @@ from onlinegp.checks import Array
 
 LEVEL = 0.03  # approximate upper bound on the probability of a season in a series that has none
 USUAL_PERIODS = (4, 7, 12, 24, 52.18)
-CALENDAR_PERIODS = (5, 6, 8, 10, 13, 14, 26, 28, 30, 48, 60, 96, 144, 168, 288, 336, 365.25, 672, 1440, 2016)
-SHARES = (0.5, 0.3, 0.2)  # shares of the level for usual periods, for calendar and clock periods, and for all others
+CALENDAR_PERIODS = (5, 6, 8, 10, 13, 14, 26, 28, 30, 48, 60, 96, 144, 168, 288, 336, 364, 365.25, 672, 1440, 2016)
+SHARES = (0.5, 0.3, 0.2)  # shares of the level for usual periods, for calendar and clock periods, all others
 LONGEST_OTHER = 400
 FEWEST_CYCLES = 2.5  # minimum number of cycles of usual and calendar periods; other periods need eight
 FEWEST_LONG_CYCLES = 4.0  # minimum for a first season longer than 24, because three slow waves look like a season

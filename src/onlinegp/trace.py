@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 LEVEL = 0.95  # level of the intervals in the summary
 LOW_COVERAGE = 0.5  # warn about a lower coverage
 ADVICE = (
-    "Most targets are outside their intervals. If y is not centered at 0 with a spread of about 1, use "
-    "model.scaled(). Otherwise use another kernel or noise, or a smaller step."
+    "Most targets are outside their intervals. Use onlinegp.Tuned(model), which finds scales, kernel and noise, or "
+    "model.scaled() if only the units do not fit, or another kernel, noise or step."
 )
 
 
@@ -114,7 +114,8 @@ class Trace:
         told = self.summary()
         if not told["rows"]:
             return ["no rows"]
-        outputs = "" if self.y.ndim == 1 else f" of {self.y.shape[1]} outputs"
+        columns = 0 if self.y.ndim == 1 else self.y.shape[1]
+        outputs = f" of {columns} output{'s' if columns > 1 else ''}" if columns else ""
         skipped = told["rows"] - told["scored"]
         if not told["scored"]:
             return [f"{told['rows']} rows{outputs}, none scored: the model had not learned any data"]

@@ -196,10 +196,81 @@ def test_inputs_that_are_known_ahead(folder):
     np.testing.assert_allclose(means, [100, 125, 100], atol=4)
     model = ogp.Forecaster().fit(holiday[:, None], visits)
     np.testing.assert_allclose(means, model.forecast(3, [[0.0], [1.0], [0.0]]).mean, rtol=1e-6)
+    refused = inside(*options, cwd=folder, code=None)
+    assert refused.returncode == 1
+    assert "--future FILE" in refused.stderr.decode()
+
+
+@pytest.fixture
+def shops(tmp_path):
+    """Two shops with the holidays of 100 past and 3 next days; the second shop is closed on Sundays."""
+    rng = np.random.default_rng(3)
+    days = [date(2024, 1, 1) + timedelta(days=i) for i in range(103)]
+    rows = [
+        (shop, day, int(rng.random() < 0.2)) for shop in ("1", "2") for day in days if shop == "1" or day.weekday() != 6
+    ]
+    known = [(*row, f"{100 * int(row[0]) + 25 * row[2] + rng.normal():.3f}") for row in rows if row[1] < days[100]]
+    write(tmp_path / "shops.csv", "shop,day,holiday,visits", known)
+    write(tmp_path / "calendar.csv", "day,shop,holiday", [(day, shop, h) for shop, day, h in rows[::-1]])
+    write(tmp_path / "next.csv", "shop,holiday", [(s, h) for s, d, h in rows if d >= days[100]])
+    return tmp_path
+
+
+def test_inputs_of_several_series_are_found_by_key_and_date(shops):
+    options = ("forecast", "shops.csv", "--features", "holiday", "--by", "shop", "--steps", 3, "--target", "visits")
+    done = rows_of(inside(*options, "--future", "calendar.csv", cwd=shops).stdout)
+    assert [(row["shop"], row["date"]) for row in done] == [
+        (shop, f"2024-04-{day}") for shop in "12" for day in (10, 11, 12)
+    ]
+    table = rows_of((shops / "calendar.csv").read_bytes())
+    holidays = {(row["shop"], row["day"]): float(row["holiday"]) for row in table}
+    means = [100 * int(row["shop"]) + 25 * holidays[row["shop"], row["date"]] for row in done]
+    np.testing.assert_allclose([float(row["mean"]) for row in done], means, atol=4)
+    in_order = rows_of(inside(*options, "--future", "next.csv", cwd=shops).stdout)
+    assert [row["mean"] for row in in_order] == [row["mean"] for row in done]
+
+
+def test_next_inputs_that_are_missing_are_named(shops):
+    options = ("forecast", "shops.csv", "--features", "holiday", "--by", "shop")
     for more, reason in (
-        ((), "--future FILE"),
-        (("--future", "next.csv", "--by", "day"), "--features is for one series"),
+        (("--future", "calendar.csv", "--steps", 4), "calendar.csv: shop 1: there is no row for 2024-04-13."),
+        (("--future", "shops.csv"), "shops.csv: shop 1: no row is after 2024-04-09"),
+        (("--future", "next.csv", "--steps", 4), "next.csv: shop 1: there are 3 next rows, but --steps is 4."),
     ):
-        refused = inside(*options, *more, cwd=folder, code=None)
-        assert refused.returncode == 1
+        refused = inside(*options, *more, cwd=shops, code=None)
+        assert refused.returncode == 3
         assert reason in refused.stderr.decode()
+    write(shops / "unnamed.csv", "day,holiday", [("2024-04-10", 1)])
+    refused = inside(*options, "--future", "unnamed.csv", cwd=shops, code=None)
+    assert "the model needs the column 'shop'" in refused.stderr.decode()
+
+
+def test_ignored_gaps_are_ignored_in_the_next_rows(shops):
+    text = (shops / "calendar.csv").read_text().splitlines()
+    days = [line for line in text if not line.startswith("2024-04-11")]
+    (shops / "calendar.csv").write_text("\n".join(days) + "\n")
+    options = ("--features", "holiday", "--by", "shop", "--future", "calendar.csv")
+    done = rows_of(inside("forecast", "shops.csv", *options, "--gaps", "ignore", cwd=shops).stdout)
+    assert [row["step"] for row in done] == ["1", "2", "1", "2"]
+    refused = inside("forecast", "shops.csv", *options, cwd=shops, code=None)
+    assert "shop 1: there is no row for 2024-04-11" in refused.stderr.decode()
+
+
+def test_a_series_that_is_too_short_for_a_backtest_does_not_stop_the_others(folder):
+    rows = [("long", v) for v in MONTHS] + [("short", v) for v in MONTHS[:20]]
+    write(folder / "two.csv", "shop,sales", rows)
+    done = inside("forecast", "two.csv", "--by", "shop", "--steps", 6, "--backtest", 3, "--out", "o.csv", cwd=folder)
+    told = done.stderr.decode()
+    assert told.count("in 95% interval") == 1
+    assert "not tested: a backtest of 3 forecasts of 6 steps needs 30 rows, got 20" in told
+    assert len(rows_of((folder / "o.csv").read_bytes())) == 12
+
+
+def test_a_picture_shows_at_most_twelve_past_values_per_step(folder):
+    t, days = np.arange(1095), [date(2021, 1, 1) + timedelta(days=i) for i in range(1095)]
+    sales = 10 + 3 * np.sin(2 * np.pi * t / 7) + 3 * np.sin(2 * np.pi * t / 365.25) + 0.3 * RNG.normal(size=1095)
+    write(folder / "days.csv", "day,sales", zip(days, sales, strict=True))
+    done = inside("forecast", "days.csv", "--steps", 14, "--report", "page.html", cwd=folder)
+    assert "season of 7 and 364 rows" in done.stderr.decode()
+    page = (folder / "page.html").read_text()
+    assert len(page.split('<polyline class="past" points="')[1].split('"')[0].split()) == 12 * 14

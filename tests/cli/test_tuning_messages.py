@@ -91,3 +91,19 @@ def test_what_takes_long_in_python_has_a_bar_on_a_terminal(monkeypatch):
     monkeypatch.setattr(progress, "DELAY", 0.0)
     told = drawn()
     assert all(name in told for name in ("KLMS", "KRLST", "tuning", "hyperparameters", "runs"))
+
+
+def test_long_lists_of_length_scales_of_members_are_cut(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((170, 7))
+    np.savetxt(
+        tmp_path / "wide.csv",
+        np.column_stack([X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(170)]),
+        delimiter=",",
+        header=",".join("abcdefgy"),
+        comments="",
+    )
+    told = inside("run", tmp_path / "wide.csv", "--tune", "80").stderr.decode()
+    members = told[told.index("Its members") :]
+    assert "... 7 numbers])" in members
+    assert max(map(len, members.splitlines())) < 220

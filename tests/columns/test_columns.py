@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def test_the_most_frequent_categories_stay_and_the_rest_is_other():
     plan = learn(["c"], ["category"], cells, Rules("onehot", limit=2), predicted.append)
     assert plan.columns[0].part == OneHot(("b", "c"))
     assert plan(np.array([["b"], ["c"], ["a"], ["new"]], dtype=object)).tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
-    assert "4 categories in the first rows: the 2 most frequent are kept" in predicted[0]
+    assert "4 categories in the first rows, such as 'b': the 2 most frequent are kept" in predicted[0]
     plan = learn(["c"], ["category"], cells, Rules("ordinal", limit=3))
     assert plan.columns[0].part == Ordinal(("a", "b", "c"))
     assert plan(np.array([["c"], ["a"], ["new"]], dtype=object)).tolist() == [[2], [0], [3]]
@@ -171,7 +172,8 @@ def test_wrong_parameters(options, error):
         ({"x": [1.0], "d": ["31.12.2024"]}, r"column 'd', row 0.*'31.12.2024' is not a date.*date_format"),
         ({"x": [1.0], "d": [5]}, r"column 'd', row 0.*5 is not a date"),
         ({"x": ["one"], "d": ["2024-01-01"]}, r"column 'x', row 0.*'one' is not a number"),
-        ({"x": [math.inf], "d": ["2024-01-01"]}, r"column 'x', row 0.*inf must be below"),
+        ({"x": ["1,234"], "d": ["2024-01-01"]}, r"'1,234' is not a number. Write numbers with digits and a decimal"),
+        ({"x": [math.inf], "d": ["2024-01-01"]}, r"column 'x', row 0.*inf must be below 1e\+150. Replace it by None"),
         ({"d": ["2024-01-01"]}, r"lacks the column 'x'"),
     ],
 )
@@ -190,6 +192,32 @@ def test_what_cannot_be_learned_is_named():
         Encoding().transform(pd.DataFrame({"x": [1.0]}))
     with pytest.raises(TypeError, match="must be a data frame"):
         Encoding().fit(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("column", "warning"),
+    [
+        ([1.0, 2.0, "unknown"], r"'c' is not used, because .* it has 'unknown'. Convert it, pass na_values="),
+        (pd.to_timedelta([1, 2, 3], "D"), r"'c' is not used, because .* Convert it"),
+        (["31.12.2024", "30.12.2024", "24.12.2024"], r"'c' has dates of another form: use date_format='%d.%m.%Y'"),
+        (["1,234", "1,235", "1,236"], r"'c' has 3 categories in the first rows, such as '1,234': the 2 most .* limit="),
+    ],
+)
+def test_columns_that_are_not_what_they_seem_are_named(column, warning):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "c": column})
+    with pytest.warns(UserWarning, match=warning):
+        Encoding(limit=2).fit(frame)
+
+
+def test_a_table_without_any_column_to_encode_is_refused():
+    with pytest.warns(UserWarning, match="'t' is not used"), pytest.raises(ValueError, match=r"no column .* 't'"):
+        Encoding().fit(pd.DataFrame({"t": pd.to_timedelta([1, 2], "D")}))
+
+
+@pytest.mark.parametrize("values", [pd.array([1, None, 3], dtype="Int64"), [Decimal(1), None, Decimal(3)]])
+def test_missing_numbers_of_every_type_are_imputed(values):
+    frame = pd.DataFrame({"x": values})
+    assert Encoding(missing="impute").fit_transform(frame).values.tolist() == [[1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]
 
 
 def plan() -> Plan:

@@ -84,7 +84,7 @@ def test_bad_rows_are_refused_before_anything_is_learned():
     assert model.to_bytes() == before
     fresh = ogp.Columns(ogp.KRLST())
     with pytest.raises(ValueError, match="cannot be encoded from a single row"):
-        fresh.learn_one({"state": "on"}, 1.0)
+        fresh.learn_one({"load": None, "state": "on"}, 1.0)
     with pytest.raises(ValueError, match="y contains NaN"):
         fresh.fit(data[["state"]], np.full(200, np.nan))
     assert fresh.encoding() is None

@@ -144,6 +144,8 @@ def test_frames_by_name_and_several_outputs(engine, tmp_path):
         assert list(each["key0"].feature_names_in_) == ["a", "b"]
         with pytest.raises(ValueError, match="lacks 'a'"):
             each.predict(keys, frame.rename(columns={"a": "c"}))
+        with pytest.raises(ValueError, match=r"column 'a' of X must .* Encode X with onlinegp\.columns\.Encoding"):
+            each.learn(keys, frame.assign(a="text"), Y)
         with pytest.raises(ValueError, match=r"shape \(n, 2\)"):
             each.learn(keys, frame, y)
     other = models(engine)[0].fit(frame[["b", "a"]], Y)

@@ -24,15 +24,15 @@ from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.formats import open_source
 from onlinegp.streams.reading.source import Columns, Source
-from onlinegp.streams.running.forecast import future_features
 from onlinegp.streams.running.requested_model import FARTHEST
-from onlinegp.streams.running.series import Series, forecast_series, read_table, series_of, written
+from onlinegp.streams.running.series import Series, forecast_series, next_inputs, read_table, series_of, written
 from onlinegp.streams.writing.forecast_page import Chapter, write_forecasts
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
 PICTURES = (".png", ".svg", ".pdf")
-SHOWN = 3  # past values in a picture, in multiples of the steps or of the longest season
-MOST_SHOWN = 1000
+SHOWN = 3  # past values in a picture: this many times the steps, or cycles of the longest season
+MOST_SHOWN = 12  # past values per step, so that the forecast stays visible beside a long season
+FEWEST_SHOWN = 40
 FORECAST_COLUMNS = ("step", "mean", "median", "std", "lower", "upper")
 
 
@@ -61,11 +61,8 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     if args.plot and len(series) > 1:
         raise ValueError(f"--plot draws one series, but --by {args.by} has {len(series)}. Leave one of them out.")
     series = [one for one in series if np.isfinite(one.y).any()]
-    tasks = []
-    for one in series:
-        following = open_future(args) if features else None
-        future = future_features(following, columns, args.steps or (None if features else one.usual_steps))
-        tasks.append((one, future, seasons, args.backtest))
+    futures = _next_inputs(args, columns, series, zone)
+    tasks = [(one, future, seasons, args.backtest) for one, future in zip(series, futures, strict=True)]
     jobs = 1 if len(tasks) == 1 else args.jobs
     done = in_parallel(forecast_series, tasks, jobs, title="forecasts", total=len(tasks) if len(tasks) > 1 else 0)
     _write(args, columns, series, [ahead for ahead, _ in done])
@@ -78,6 +75,17 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     if args.plot:
         save_picture(args, chapters[0].past, chapters[0].ahead, talk, chapters[0].labels, columns.target)
     return 0
+
+
+def _next_inputs(args: argparse.Namespace, columns: Columns, series: list[Series], zone: Any) -> list[Array]:
+    """Return the inputs of the next rows of each series, (steps, d)."""
+    source = open_future(args) if columns.features else None
+    if source is None:
+        return [np.empty((args.steps or one.usual_steps, 0)) for one in series]
+    try:
+        return next_inputs(source, columns, series, by=args.by, steps=args.steps, zone=zone)
+    finally:
+        source.close()
 
 
 def open_future(args: argparse.Namespace) -> Source | None:
@@ -98,8 +106,6 @@ def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
     """Raise an error for invalid options. Return the time zone and the seasons."""
     if args.backtest < 0:
         raise ValueError(f"--backtest must be 0 or more, got {args.backtest}.")
-    if args.features is not None and args.by is not None:
-        raise ValueError("--features is for one series, but --by makes several series. Leave out one of both options.")
     if args.features is None and args.future is not None:
         raise ValueError(f"--future {args.future} needs the names of its features: --features A,B.")
     if args.features is not None and args.future is None:
@@ -153,8 +159,8 @@ def _chapter(series: Series, ahead: Forecast, columns: Columns, tested: str) -> 
     weights = ", ".join(f"{family} {weight:.2f}" for family, weight in ahead.weights.items())
     rows = "1 row" if len(series.y) == 1 else f"{len(series.y)} rows"
     name = f"{columns.target if series.key is None else series.key}"
-    cycles = min(round(SHOWN * max(ahead.seasons, default=0.0)), MOST_SHOWN)
-    past = series.y[-max(SHOWN * len(ahead), cycles, 40) :]
+    cycles = min(round(SHOWN * max(ahead.seasons, default=0.0)), MOST_SHOWN * len(ahead))
+    past = series.y[-max(SHOWN * len(ahead), cycles, FEWEST_SHOWN) :]
     story = f"{rows}{gaps}{times}; {season}; weights: {weights}"
     return Chapter(name, story, past, _labels(series, ahead), ahead, tested)
 

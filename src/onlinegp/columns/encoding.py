@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 
 from onlinegp import frames
 from onlinegp.checks import LARGEST, Array
-from onlinegp.columns.dates import moment, no_date
+from onlinegp.columns.dates import likely_format, moment, no_date
 from onlinegp.columns.encoders import MISSING
 from onlinegp.columns.plan import Plan, Rules, kind_of, learn
 
@@ -64,15 +66,24 @@ class Encoding:
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn categories, the first date and means from the rows of a frame."""
-        frame = _frame(X)
-        kinds = {name: _kind(frame[name], self.rules.date_format) for name in frame.columns}
+        frame, kinds = _frame(X), self.kinds_of(X)
         self.kinds = {name: kind for name, kind in kinds.items() if self.rules.uses(kind)}
-        self.plan_ = learn(list(self.kinds), list(self.kinds.values()), self._cells(frame), self.rules)
+        for name, kind in kinds.items():
+            _warn_of(name, kind, frame[name], self.rules)
+        if not self.kinds:
+            raise ValueError(f"no column of X can be encoded. X has: {', '.join(map(repr, frame.columns))}.")
+        cells = self._cells(frame)
+        self.plan_ = learn(list(self.kinds), list(self.kinds.values()), cells, self.rules, _warn_of_limit)
         self.names_ = self.plan_.names
         twice = [name for name, times in Counter(self.names_).items() if times > 1]
         if twice:
             raise ValueError(f"two columns would have the name {twice[0]!r}. Rename a column of X.")
         return self
+
+    def kinds_of(self, X: Any) -> dict[str, str]:
+        """Return "number", "date" or "category" for each column of a frame, or "" if it is none of them."""
+        frame = _frame(X)
+        return {name: _kind(frame[name], self.rules.date_format) for name in frame.columns}
 
     def transform(self, X: Any) -> Any:
         """Return the columns of a frame as numbers, in a frame of the same kind, without ignored columns."""
@@ -149,16 +160,33 @@ def _kind(series: Any, format: str | None) -> str:
     if hasattr(series, "dtype") and (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
         return "number"
     values = [value for value in series.to_list() if not _missing(value)]
-    if all(isinstance(value, (int, float)) for value in values):
+    if all(isinstance(value, (int, float, Decimal)) for value in values):
         return "number"
     return kind_of(values, format)
+
+
+def _warn_of(name: str, kind: str, series: Any, rules: Rules) -> None:
+    """Warn of a column that is not used, or not as what it is, because of the form of its values."""
+    if kind in ("number", "date"):
+        return
+    values = [value for value in series.to_list() if not _missing(value)]
+    if not kind:
+        odd = next((value for value in values if isinstance(value, (str, bool))), values[0])
+        text = f"the column {name!r} is not used, because it is neither numbers nor dates nor text: it has {odd!r}"
+        warn(f"{text}. Convert it, pass na_values= if this means a missing value, or drop it.", stacklevel=3)
+    elif rules.uses("date") and (format := likely_format(values)):
+        warn(f"the column {name!r} has dates of another form: use date_format={format!r} for dates.", stacklevel=3)
+
+
+def _warn_of_limit(text: str) -> None:
+    warn(f"{text}. Use a larger limit=, or drop the column if each row has its own text.", stacklevel=2)
 
 
 def _missing(value: Any) -> bool:
     """Return whether a value is missing: None, NaN, or a text that means missing on the command line."""
     if isinstance(value, str):
         return value.strip(" \t") in MISSING
-    return value is None or value != value or type(value).__name__ == "NAType"
+    return value is None or type(value).__name__ == "NAType" or value != value  # pandas' NA cannot be compared
 
 
 def _cell(value: Any, kind: str, name: str, row: int, format: str | None) -> Any:
@@ -176,9 +204,10 @@ def _cell(value: Any, kind: str, name: str, row: int, format: str | None) -> Any
         why = (
             no_date(value, format).replace("add --date-format", "pass date_format=")
             if kind == "date"
-            else "is not a number"
+            else "is not a number. Write numbers with digits and a decimal point only, and missing values as None"
         )
         raise ValueError(f"column {name!r}, row {row} (counted from 0): {value!r} {why}.") from None
     if not abs(number) < LARGEST:
-        raise ValueError(f"column {name!r}, row {row} (counted from 0): {value!r} must be below {LARGEST:g}.")
+        rule = f"must be below {LARGEST:g}. Replace it by None if it means a missing value"
+        raise ValueError(f"column {name!r}, row {row} (counted from 0): {value!r} {rule}.")
     return number

@@ -106,8 +106,8 @@ def _part(name: str, kind: str, cells: list[Any], rules: Rules, say: Say) -> Lea
         part = (OneHot if rules.categories == "onehot" else Ordinal)(values)
         if found > len(values):
             say(
-                f"{name!r} has {found} categories in the first rows: the {len(values)} most frequent are kept, "
-                f"all others become 'other'"
+                f"{name!r} has {found} categories in the first rows, such as {values[0]!r}: the {len(values)} most "
+                f"frequent are kept, all others become 'other'"
             )
     elif kind == "date":
         hours, at = phases(cells)["hour"], seconds(cells)

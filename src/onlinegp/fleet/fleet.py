@@ -151,7 +151,7 @@ class Fleet(Locked):
 
     def _predicted(self, keys: Sequence[Hashable], X: ArrayLike, *, skip: bool) -> Predictions:
         with self._lock:
-            values, _ = frames.read(X, self._names, owner="the fleet")
+            values, _ = frames.read(X, self._names, owner=frames.FLEET)
             if values is None and self.model.features_optional:
                 values = no_features(keys)
             values = check_X(values, width=self._width, owner="the fleet")
@@ -367,7 +367,7 @@ class Fleet(Locked):
 
     def _events(self, keys: Sequence[Hashable], X: Any, y: Any) -> tuple[Members, Sequence[Hashable], Array, Array]:
         """Return the members and the checked rows. The first rows determine the number of columns."""
-        values, names = frames.read(X, self._names, owner="the fleet")
+        values, names = frames.read(X, self._names, owner=frames.FLEET)
         y, width = frames.target(y), self._width
         if values is None and self.model.features_optional:
             values, width = no_features(y), width or 0

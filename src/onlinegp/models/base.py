@@ -292,7 +292,10 @@ class OnlineRegressor(Locked, Pickled, Estimator):
 
     @property
     def importance_(self) -> Array:
-        """How much each input matters, (d,): shares that add up to 1, computed from the length scales.
+        """How much the function bends along each input, (d,), as shares that add up to 1, from the length scales.
+
+        This is not the effect on the predictions: a steep straight line has a small share. For the effect, see
+        ``sklearn.inspection.permutation_importance``.
 
         The share of an input grows with 1 - c, where c is the correlation, according to the kernel, of f at two points
         that differ by one standard deviation of this input. A mixture has the weighted mean of its members. Past values

@@ -23,7 +23,7 @@ def learned_html(model: Any, recent: Trace | None) -> str:
     if recent is not None:
         lines.append(f"Last run: {recent.summary_line()}")
     if matter := _important(model, names):
-        lines.append(f"Importance of inputs: {escape(matter)}")
+        lines.append(f"Importance of inputs, by length scales: {escape(matter)}")
     return "".join(f"<div>{line}</div>" for line in lines)
 
 

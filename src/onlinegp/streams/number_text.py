@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -12,6 +13,8 @@ from onlinegp.checks import LARGEST, Array
 from onlinegp.columns.encoders import MISSING
 
 MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # decimal mark: the characters of a number
+
+THOUSANDS = {".": re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?"), ",": re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?")}
 
 
 @cache
@@ -72,8 +75,18 @@ def not_a_number(field: Any) -> str:
     if isinstance(field, str):
         for decimal, other in ((",", "."), (".", ",")):
             if other not in field and is_number(field, decimal):
-                return f"is not a number. If it means {number(field, decimal):g}, add --decimal {decimal}"
+                remedy = f"If it means {number(field, decimal):g}, add --decimal {decimal}"
+                if not has_thousands(field, other):
+                    return f"is not a number. {remedy}"
+                return f"is not a number. If it means {field.replace(decimal, '')}, remove the {decimal!r}. {remedy}"
+            if has_thousands(field, other):
+                return f"is not a number. Remove the {decimal!r} between its thousands"
     return "is not a number"
+
+
+def has_thousands(field: str, decimal: str = ".") -> bool:
+    """Whether a field is a number with its thousands set apart: 1,234 or 1,234.5, which may mean something else."""
+    return THOUSANDS[decimal].fullmatch(field.strip(" \t")) is not None
 
 
 def is_number(field: str, decimal: str = ".") -> bool:

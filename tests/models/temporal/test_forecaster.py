@@ -306,3 +306,19 @@ def test_a_frame_with_dates_is_no_series():
     with pytest.raises(TypeError, match=r"^y must hold numbers: .*Pass one column .*, such as df\['y'\]\.$"):
         ogp.Forecaster().fit(frame)
     assert ogp.Forecaster().fit(frame["y"]).forecast(1).mean == pytest.approx(9.0, abs=1.0)
+
+
+def test_a_season_may_be_a_number():
+    y = np.tile([1.0, 5.0, 3.0], 20)
+    one, many = (ogp.Forecaster(seasons=seasons).fit(y) for seasons in (3, (3.0,)))
+    assert one.forecast(3).seasons == (3.0,)
+    assert np.array_equal(ogp.from_bytes(one.to_bytes()).forecast(3).mean, many.forecast(3).mean)
+
+
+def test_predict_with_a_number_of_steps_names_forecast():
+    model = ogp.Forecaster().fit(np.arange(20.0))
+    with pytest.raises(TypeError, match=r"For the next 7 values use forecast\(7\)"):
+        model.predict(7)
+    with_inputs = ogp.Forecaster().fit(np.arange(20.0)[:, None] % 3, np.arange(20.0))
+    with pytest.raises(ValueError, match=r"X must be given, with shape \(7, 1\)"):
+        with_inputs.forecast(7)

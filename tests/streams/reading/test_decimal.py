@@ -54,6 +54,20 @@ def test_commas_below_a_header_are_noted(tmp_path):
     assert "'1,5' is not a number. If it means 1.5, add --decimal ," in by_pipe
 
 
+def test_thousands_that_are_set_apart_are_no_decimal_commas(tmp_path):
+    path = tmp_path / "data.csv"
+    for form, remedy in (("{:,}", "if it is the decimal mark, add --decimal ,"), ("{:,}.5", "")):
+        path.write_text("x,y,z\n" + "".join(f'"{form.format(990 + i)}",{i % 4},{i % 3}\n' for i in range(40)))
+        told = inside("run", path, *FIXED, "--out", tmp_path / "o.csv").stderr.decode()
+        shown = form.format(1000)
+        assert f"'x' holds numbers such as '{shown}', which are read as text. If ',' sets thousands apart" in told
+        assert ("--decimal" in told) == bool(remedy)
+        assert remedy in told
+    for field, remedy in (("1,234", "If it means 1234, remove the ','. If it means 1.234, add"), ("1,234.5", "Remove")):
+        told = onlinegp("run", "-", *FIXED, "--target", "x", stdin=f"x;y\n{field};2\n", code=3).stderr.decode()
+        assert f"'{field}' is not a number. {remedy}" in told
+
+
 def test_every_command_knows_it(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("x;y\n" + "".join(f"{i % 9},5;{i % 7},25\n" for i in range(60)))

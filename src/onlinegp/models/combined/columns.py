@@ -31,7 +31,8 @@ class Columns(OuterRegressor):
 
     The encoding is learned from the first `rows` rows of the first call; only their inputs are used. It is saved with
     the model. `onlinegp.load` returns such a model for a file that ``onlinegp run --categories onehot --save`` wrote.
-    Columns that were missing in the first rows are ignored. Rows without names, such as arrays, are not encoded.
+    Columns that were missing in the first rows are ignored. Rows without names, such as arrays, are not encoded. All
+    columns are inputs, so leave out ids.
 
     Cost: that of the model inside
     Memory: that of the model inside
@@ -153,14 +154,13 @@ class Columns(OuterRegressor):
         """Learn an encoding from the first of these rows."""
         first = X[: self.rows] if frames.is_records(X) else X.head(self.rows) if hasattr(X, "head") else X
         first = first.slice(0, self.rows) if first is X and hasattr(X, "slice") else first
-        encoding = self._rules().fit(first)
-        kinds = {column.part.kind for column in encoding.plan_.columns}
-        if len(X) < 2 and kinds != {"number"}:
+        rules = self._rules()
+        if len(X) < 2 and set(rules.kinds_of(first).values()) != {"number"}:
             raise ValueError(
                 "text and dates cannot be encoded from a single row: other categories would all be the same. Call "
                 "partial_fit with the first rows, as many as you have, then learn_one."
             )
-        return encoding
+        return rules.fit(first)
 
     def checked_X(self, X: Any) -> Array:
         if not (frames.is_frame(X) or frames.is_records(X)):

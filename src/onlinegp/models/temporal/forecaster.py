@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -57,7 +58,7 @@ class Forecaster(OnlineRegressor):
     ----------
     model : Lagged, optional
         Your own model with lags. It predicts step by step and replaces all members.
-    seasons : "auto" or tuple of float
+    seasons : "auto", float or tuple of float
         Season lengths in rows, at most two. Use ``()`` for none.
     steps : int
         With `model`: check forecasts this number of rows ahead.
@@ -109,7 +110,8 @@ class Forecaster(OnlineRegressor):
             if self.seasons != "auto":
                 raise ValueError(f'seasons must be "auto" or periods in rows such as (24, 168), got {self.seasons!r}.')
             return None
-        seasons = tuple(float(positive("A season is a number of rows.", season=season)) for season in self.seasons)
+        periods = (self.seasons,) if np.ndim(self.seasons) == 0 else self.seasons
+        seasons = tuple(float(positive("A season is a number of rows.", season=season)) for season in periods)
         if len(seasons) > 2 or any(s < 2 for s in seasons) or (len(seasons) == 2 and not seasons[1] > seasons[0]):
             raise ValueError(f"seasons must be at most two periods of 2 rows or more, in order, got {seasons}.")
         return seasons
@@ -159,6 +161,12 @@ class Forecaster(OnlineRegressor):
 
     # Forecasts
 
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Predict the next value, for each row of inputs. For several steps ahead use `forecast`."""
+        if isinstance(X, Integral):
+            raise TypeError(f"predict takes the inputs of the next row. For the next {X} values use forecast({X}).")
+        return super().predict(X, return_std)
+
     def forecast(
         self,
         steps: int,
@@ -202,8 +210,8 @@ class Forecaster(OnlineRegressor):
     def _future(self, steps: int, X: ArrayLike | None, features: int) -> Array:
         if X is None and features:
             raise ValueError(
-                f"X must be given: the model has {features} inputs, and their future values are not known. "
-                f"Pass an array of shape ({steps}, {features})."
+                f"X must be given, with shape ({steps}, {features}): the model learned with inputs, and their future "
+                f"values are not known."
             )
         checked = self.checked_X(np.empty((steps, 0)) if X is None else X)
         if len(checked) != steps:

@@ -13,7 +13,7 @@ import numpy as np
 from onlinegp.checks import LARGEST
 from onlinegp.columns.encoders import MISSING
 from onlinegp.streams.errors import BadData, BadRow, short
-from onlinegp.streams.number_text import arrow, is_number, number
+from onlinegp.streams.number_text import arrow, has_thousands, is_number, number
 from onlinegp.streams.reading.cell_types import cells, is_missing
 from onlinegp.streams.reading.lines import BOM, Lines, Part
 from onlinegp.streams.reading.quoting import QUOTED, SPAN, Quoting
@@ -245,7 +245,16 @@ class CsvSource(TextSource):
         present = {n: [v for v in values if not is_missing(v, self.na_values)] for n, values in columns.items()}
         numeric = {name: _mostly(values, self.decimal) for name, values in present.items()}
         other = OTHER[self.decimal]
-        odd = [name for name, yes in numeric.items() if not yes and _mostly(present[name], other)]
+        texts_only = [name for name, yes in numeric.items() if not yes]
+        apart = [name for name in texts_only if _have_thousands(present[name], self.decimal)]
+        odd = [name for name in texts_only if name not in apart and _mostly(present[name], other)]
+        if apart:
+            shown = next(value for value in present[apart[0]] if has_thousands(value, self.decimal))
+            self.notes.append(
+                f"the column {short(apart[0])!r} holds numbers such as {shown!r}, which are read as text. If "
+                f"{other!r} sets thousands apart, remove it from the file"
+                + (f"; if it is the decimal mark, add --decimal {other}" if is_number(shown, other) else "")
+            )
         if odd:
             self.notes.append(
                 f"the column {short(odd[0])!r} holds numbers with a decimal {COMMA[other]}, "
@@ -273,6 +282,12 @@ def _first(rows: Iterator[tuple[bytes, int, bool]]) -> list[tuple[bytes, int, bo
 def _mostly(present: list[str], decimal: str) -> bool:
     """Whether at least half of the values that are not missing are numbers. If so, rows with a text are bad."""
     return sum(is_number(value, decimal) for value in present) * 2 >= len(present)
+
+
+def _have_thousands(present: list[str], decimal: str) -> bool:
+    """Return whether values are numbers, most of them with their thousands set apart."""
+    apart = sum(has_thousands(value, decimal) for value in present)
+    return apart > 0 and 2 * apart >= len(present) == apart + sum(is_number(value, decimal) for value in present)
 
 
 def _all_numbers(fields: list[str], decimal: str) -> bool:

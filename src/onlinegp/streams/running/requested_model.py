@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ NOTHING_EXPLAINED = (
     "warning: the tuned model predicts the tuning rows no better than their mean: the inputs contain little about the "
     "target. Look for other inputs, add --lags, or tune on more rows."
 )
+MOST_SHOWN = 6  # number of length scales to print for each member of a mixture
 MAX_CHANGES = 10  # number of changes to print one by one
 FARTHEST = 10_000  # limit of lags and horizon, because a block of inputs must fit in memory
 
@@ -151,7 +153,7 @@ class TuningMessages:
         else:
             self.say(f"{told}. Members and their current weights:")
             for one in members:
-                self.say(f"       {one.name} {one.weight:.2f}: {'; '.join(described(one.model))}")
+                self.say(f"       {one.name} {one.weight:.2f}: {_shortened('; '.join(described(one.model)))}")
         if auto.unexplained > NOTHING:
             self.say(NOTHING_EXPLAINED)
 
@@ -178,6 +180,15 @@ def described(model: OnlineRegressor) -> list[str]:
     """Return the parameters of a model, one per line."""
     params = {name: value for name, value in model.get_params(deep=False).items() if name != "engine"}
     return [f"{name} = {shown(value)}" for name, value in params.items()]
+
+
+def _shortened(text: str) -> str:
+    """Return a text in which long lists of numbers are cut: eight models of 24 inputs would fill a screen."""
+    lists = re.findall(r"\[([^]]*)\]", text)
+    for numbers in (one for one in lists if one.count(",") >= MOST_SHOWN):
+        first = ", ".join(numbers.split(", ")[:3])
+        text = text.replace(f"[{numbers}]", f"[{first}, ... {numbers.count(',') + 1} numbers]")
+    return text
 
 
 def shown(value: Any) -> str:

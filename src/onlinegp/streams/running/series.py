@@ -15,7 +15,7 @@ from onlinegp.checks import Array
 from onlinegp.columns.time_steps import NotDates, Step, infer_step, parse_dates, round_times
 from onlinegp.models.temporal.forecast import Forecast
 from onlinegp.models.temporal.forecaster import Forecaster
-from onlinegp.streams.errors import BadData, listed
+from onlinegp.streams.errors import BadData, BadRow, listed
 from onlinegp.streams.reading.source import Columns, Source
 
 TIME_NAMES = (
@@ -48,10 +48,35 @@ class Series:
     X: Array
     dates: list[datetime] | None = None  # dates of the rows that were read
     step: Step | None = None
+    consecutive: bool = False  # whether gaps between the dates are ignored
 
     @property
     def usual_steps(self) -> int:
         return self.step.usual_steps if self.step is not None else max(1, min(48, max(6, len(self.y) // 10)))
+
+    def following(
+        self, rows: NDArray[np.int64], moments: list[datetime] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return which of these rows of a table come after the series, and how many steps after its last row."""
+        if moments is None or self.dates is None or self.step is None:
+            return rows, np.arange(1, len(rows) + 1)
+        places = np.rint(self.step.places([self.dates[-1], *(moments[i] for i in rows)])[1:]).astype(np.int64)
+        if self.consecutive:
+            order = np.argsort(places, kind="stable")
+            rows, places = rows[order], places[order]
+            rows = rows[places > 0]
+            return rows, np.arange(1, len(rows) + 1)
+        return rows[places > 0], places[places > 0]
+
+    def lack(self, rows: int, missing: NDArray[np.int64], steps: int | None, dated: bool) -> str:
+        """Return what is wrong with a table that has this many next rows, without those at the missing places."""
+        if dated and self.dates is not None and self.step is not None and not self.consecutive:
+            last = written(self.dates[-1], self.step)
+            if not rows:
+                return f"no row is after {last}, the last of the series. Add the rows of the next dates."
+            date = written(self.step.after(self.dates[-1], int(missing[0]), self.dates[0])[-1], self.step)
+            return f"there is no row for {date}. Add it, or use fewer --steps."
+        return f"there are {rows} next rows, but --steps is {steps}. Use fewer --steps." if steps else "no next rows."
 
 
 def read_table(
@@ -71,20 +96,72 @@ def read_table(
     keys = tuple(name for name in (time, by) if name)
     columns = Columns(target or numbers[-1], features, keys, na_values=source.na_values)
     source.select(columns)
-    y, X, texts = [], [], [[] for _ in columns.keys]  # type: ignore[var-annotated]
+    y, X, by_name, _ = _rows_of(source, columns)
+    first = 2 if source.has_header else 1
+    lines = np.arange(first, first + len(y), dtype=np.int64)
+    return Table(y, X, by_name.get(time or ""), by_name.get(by or ""), lines), columns
+
+
+def _rows_of(
+    source: Source, columns: Columns, *, until_error: bool = False
+) -> tuple[Array, Array, dict[str, list[Any]], BadRow | None]:
+    """Return targets, features and the values of each key column; and the bad row after them, if that is allowed."""
+    source.select(columns)
+    y, X, texts = [np.empty(0)], [np.empty((0, len(columns.features)))], [[] for _ in columns.keys]  # type: ignore[var-annotated]
+    error = None
     for block in source:
         y.append(block.y)
         X.append(block.X)
         for own, values in zip(texts, block.keys, strict=True):
             own.extend(values.tolist() if hasattr(values, "tolist") else values)
-        if block.error is not None:
-            raise BadData(block.error.message(source.path))
-    values = np.concatenate([*y, np.empty(0)])
-    inputs = np.concatenate([*X, np.empty((0, len(features)))])
-    by_name = dict(zip(columns.keys, texts, strict=True))
-    first = 2 if source.has_header else 1
-    lines = np.arange(first, first + len(values), dtype=np.int64)
-    return Table(values, inputs, by_name.get(time or ""), by_name.get(by or ""), lines), columns
+        error = block.error
+        if error is not None and not until_error:
+            raise BadData(error.message(source.path))
+    return np.concatenate(y), np.concatenate(X), dict(zip(columns.keys, texts, strict=True)), error
+
+
+def next_inputs(
+    source: Source, columns: Columns, series: list[Series], *, by: str | None, steps: int | None, zone: tzinfo | None
+) -> list[Array]:
+    """Return the inputs of the next rows of each series, (steps, d), from a table with all of them.
+
+    Rows of a table with the column of dates are found by date; otherwise they are the next ones, in their order.
+    """
+    time = next((name for name in columns.keys if name != by and name in source.names), None)
+    needed = (*columns.features, *((by,) if by else ()))
+    for name in needed:
+        if name not in source.names:
+            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
+    keys = tuple(name for name in (time, by) if name)
+    _, X, by_name, error = _rows_of(source, replace(columns, target=None, keys=keys), until_error=True)
+    owners = [str(key) for key in by_name[by]] if by else [""] * len(X)
+    moments = _dates_of_next(by_name[time], zone, source.path) if time else None
+    rows: dict[str, list[int]] = {}
+    for i, owner in enumerate(owners):
+        rows.setdefault(owner, []).append(i)
+    found = []
+    for one in series:
+        own = np.array(rows.get(str(one.key) if by else "", []), dtype=np.int64)
+        own, places = one.following(own, moments)
+        last = steps or int(places.max(initial=0))
+        missing = np.setdiff1d(np.arange(1, last + 1), places)
+        if len(missing) or not last:
+            name = f"{by} {one.key}: " if by else ""
+            if error is not None:
+                raise BadData(f"{name}{error.message(source.path)}")
+            raise BadData(f"{source.path}: {name}{one.lack(len(own), missing, steps, moments is not None)}")
+        at = np.empty(last, dtype=np.int64)
+        near = places <= last
+        at[places[near] - 1] = own[near]  # of two rows with the same date, the later one counts
+        found.append(X[at])
+    return found
+
+
+def _dates_of_next(texts: list[Any], zone: tzinfo | None, path: str) -> list[datetime]:
+    try:
+        return parse_dates(texts, zone) if texts else []
+    except NotDates as error:
+        raise BadData(f"{path}: {error}") from None
 
 
 def _time_column(source: Source, taken: set[str | None]) -> str | None:
@@ -148,7 +225,7 @@ def _series(
     y, X, own = y[order], X[order], [own[i] for i in order]
     if gaps == "ignore":
         last = np.append(np.diff(places) > 0, True)
-        return Series(key, y[last], X[last], own, step)
+        return Series(key, y[last], X[last], own, step, consecutive=True)
     if places[-1] >= MAX_GRID:
         raise BadData(f"{path}: {name}{places[-1] + 1:,} rows {step} from {own[0]} to {own[-1]}. Use --gaps ignore.")
     grid, inputs = np.full(places[-1] + 1, np.nan), np.zeros((places[-1] + 1, X.shape[1]))
@@ -206,12 +283,20 @@ def _in_order(
 
 
 def forecast_series(series: Series, future: Array, seasons: Any, backtest: int) -> tuple[Forecast, str]:
-    """Return the forecast of rows with the inputs `future` (steps, d), with dates, and the table of a backtest."""
+    """Return the forecast of the rows with these inputs (steps, d), with dates, and the table of a backtest.
+
+    If one of several series is too short for the backtest, return the reason in place of its table.
+    """
     model, steps = Forecaster(seasons=seasons), len(future)
     model.fit(series.X if series.X.shape[1] else None, series.y)
     ahead = model.forecast(steps, future)
     assert isinstance(ahead, Forecast)
-    tested = str(model.backtest(steps, backtest)) if backtest else ""
+    try:
+        tested = str(model.backtest(steps, backtest)) if backtest else ""
+    except ValueError as error:
+        if series.key is None:
+            raise
+        tested = f"not tested: {error}"
     if series.dates is None or series.step is None:
         return ahead, tested
     following = series.step.after(series.dates[-1], steps, series.dates[0])
