@@ -92,7 +92,7 @@ class MixtureLearner(WithFields):
         earlier, weights = np.split(weights.copy(), [weights.shape[-1] - ends[-1]], axis=-1)
         if earlier.shape[-1] in ends:
             weights[..., : earlier.shape[-1]] += earlier
-        return np.add.reduceat(weights, ends - self._sizes, axis=-1)
+        return np.add.reduceat(weights, np.append(0, ends[:-1]), axis=-1)
 
     def learn(self, X: Array, Y: Array) -> None:
         for i in range(0, len(X), MAX_BLOCK_ROWS):
