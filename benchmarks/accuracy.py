@@ -7,13 +7,15 @@ deviation of the first 1,000 targets, coverage that of 95% intervals. The data l
 10 values, `kin40k.csv.gz`, and the series `lorenz.txt` (6 values), `mg30.txt` and `santafe.txt`.
 
     python benchmarks/accuracy.py --data DIR [--sets kin40k,price] [--models auto,krlst]
-    python benchmarks/accuracy.py --data DIR --part drift|outliers|start|skewed|ablation|live [--half 0|1]
+    python benchmarks/accuracy.py --data DIR --part still|drift|outliers|start|skewed|ablation [--half 0|1]
 
+still: the streams above, beside commit 385e471 and the member that is best alone, chosen in hindsight; the last column
+is that ratio without the row that counts most for it.
 drift: streams that change at a random row (`streams.py`), after the change: error of Auto over their variance, over
-that of commit 385e471, and, after 100 rows, over that of the best KRLST that forgets, chosen in hindsight; coverage of
-the first 500 rows. outliers: 2% of the targets are off by ten standard deviations, error against the clean targets.
+that of commit 385e471, after 100 rows over that of the best KRLST that forgets, chosen in hindsight, and in the last
+500 rows over that of an Auto that learned no row before the change; coverage of the first 500 rows.
+outliers: 2% of the targets are off by ten standard deviations, error against the clean targets.
 start: errors in rows 20-100, 100-300 and 300-1,000 over the better of linear regression and persistence, and coverage.
-live: pauses of a stream of 3,000 rows, one every 10 ms.
 skewed: log-normal targets, counts and many zeros, beside commit 385e471. The scales to try were chosen on
 lognormal-0, counts-0, counts-1, zeros-0 and cadata in its own units; the others were looked at once.
 ablation: drift and still streams without one part of Auto. Members were chosen on half 0 of the streams; the gate and
@@ -33,10 +35,12 @@ import numpy as np
 
 import onlinegp as ogp
 import streams
-from onlinegp.auto.members import MEMBERS
+from onlinegp.auto.members import MEMBERS, around
 from onlinegp.batch.likely_kernels import MATERN, MATERN_LINEAR, SMOOTH, Hyperparameters, likely_kernels
+from onlinegp.models.combined.base import OuterRegressor, innermost
 
 TUNED, SCORED = 1000, 5000
+LAST = 500  # rows of a changing stream, in which it is steady
 SETS = streams.SETS
 FORGETTING = (0.9999, 0.999, 0.998, 0.995, 0.99, 0.98)
 EARLY = ((20, 100), (100, 300), (300, 1000))  # rows
@@ -51,6 +55,19 @@ SKEWED = {
     "gamma-1": (0.655, 2.908),
     "zeros-1": (0.859, 2.220),
 }
+# Likewise, on streams that stay as they are
+STILL = {
+    "kin40k": (0.07288, 0.009),
+    "elevators": (0.14816, 0.442),
+    "cadata": (0.17522, 0.379),
+    "house8l": (0.44045, 0.526),
+    "price": (0.31545, 0.910),
+    "elecfeat": (0.00782, -1.411),
+    "climate": (0.04619, -0.145),
+    "lorenz": (7.441e-11, -10.644),
+    "mg30": (9.018e-06, -5.337),
+    "santafe": (0.00432, -2.498),
+}
 Row = tuple[float, float, float, float]
 
 
@@ -59,7 +76,7 @@ def standard(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return streams.standard(*streams.read(folder, name, TUNED + SCORED))
 
 
-def auto(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:
+def auto(X: np.ndarray, y: np.ndarray) -> ogp.Auto:
     return ogp.Auto(rows=TUNED, earliest=TUNED, tuning_delay=0.0)
 
 
@@ -199,11 +216,52 @@ def best_in_hindsight(stream: streams.Stream) -> float:
     return float(min(errors))
 
 
+def alone(chosen: OuterRegressor, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the squared errors of each member of a tuned Auto alone, (members, rows)."""
+    mixture = innermost(chosen)
+    assert isinstance(mixture, ogp.Mixture)
+    models = [around(chosen, member).fit(X[:TUNED], y[:TUNED]) for _, member in mixture.named()]
+    return np.array([(model.run(X[TUNED:], y[TUNED:]).mean - y[TUNED:]) ** 2 for model in models])
+
+
+def still(folder: Path, half: int | None) -> None:
+    ratios = []
+    print(f"{'stream':<12} {'error':>9} {'/385e471':>9} {'NLPD':>8} {'-385e471':>9} {'/best':>6} {'less a row':>11}")
+    for name in SETS if half is None else SETS[half::2]:
+        X, y = standard(folder, name)
+        model = auto(X, y).fit(X[:TUNED], y[:TUNED])
+        members = alone(model.chosen_, X, y)
+        trace, y = model.run(X[TUNED:], y[TUNED:]), y[TUNED:]
+        errors, best = (trace.mean - y) ** 2, members[members.mean(axis=1).argmin()]
+        others = np.arange(len(y)) != np.abs(errors - best).argmax()
+        less = errors[others].mean() / members[:, others].mean(axis=1).min()
+        error, nlpd = errors.mean() / np.var(y), -trace.log_density.mean()
+        ratios.append((error / STILL[name][0], nlpd - STILL[name][1]))
+        print(
+            f"{name:<12} {error:>9.3g} {ratios[-1][0]:>9.3f} {nlpd:>8.3f} {ratios[-1][1]:>+9.3f} "
+            f"{errors.mean() / best.mean():>6.3f} {less:>11.3f}",
+            flush=True,
+        )
+    logs = np.mean([(np.log(a), b) for a, b in ratios], axis=0)
+    print(f"mean: error {np.exp(logs[0]):.3f} of 385e471's, NLPD {logs[1]:+.3f}")
+
+
+def without_past(stream: streams.Stream) -> float:
+    """Return the error in the last LAST rows of an Auto that learned no row before the change was over."""
+    begin = stream.changes[0] + (streams.GRADUAL if "gradual" in stream.name else 0)
+    X, y = stream.X[begin:], stream.y[begin:]
+    rows = min(TUNED, len(y) - LAST)
+    model = ogp.Auto(rows=rows, earliest=rows, tuning_delay=0.0).fit(X[:-LAST], y[:-LAST])
+    trace = model.run(X[-LAST:], y[-LAST:])
+    return float(np.mean((trace.mean - y[-LAST:]) ** 2))
+
+
 def drift(folder: Path, half: int | None) -> None:
     known = json.loads((Path(__file__).parent / "drift_385e471.json").read_text())
     chosen = streams.changing(folder)
-    ratios, kinds = [], {}
-    print(f"{'stream':<22} {'error':>8} {'/385e471':>9} {'NLPD':>8} {'-385e471':>9} {'/KRLST':>7} {'covers':>7}")
+    ratios, kinds, steady = [], {}, []
+    header = f"{'stream':<22} {'error':>8} {'/385e471':>9} {'NLPD':>8} {'-385e471':>9} {'/KRLST':>7} {'covers':>7}"
+    print(f"{header} {'/no past':>8}")
     for stream in chosen if half is None else streams.halves(chosen)[half]:
         trace = auto_run(stream)
         error, nlpd, covers = after_change(stream, trace)
@@ -211,14 +269,17 @@ def drift(folder: Path, half: int | None) -> None:
         later = np.mean((trace.mean[begin - TUNED :] - stream.y[begin:]) ** 2) / best_in_hindsight(stream)
         ratios.append((error / old["error"], nlpd - old["nlpd"]))
         kinds.setdefault(stream.name.split("-")[0], []).append(later)
+        if len(stream.changes) == 1:
+            steady.append(np.mean((trace.mean - stream.y[TUNED:])[-LAST:] ** 2) / without_past(stream))
         print(
             f"{stream.name:<22} {error:>8.4f} {ratios[-1][0]:>9.3f} {nlpd:>8.3f} {ratios[-1][1]:>+9.3f} {later:>7.2f} "
-            f"{covers:>7.3f}",
+            f"{covers:>7.3f} {steady[-1] if len(stream.changes) == 1 else np.nan:>8.2f}",
             flush=True,
         )
     by_kind = {kind: float(np.exp(np.mean(np.log(each)))) for kind, each in kinds.items()}
     print(f"median {np.median([one[0] for one in ratios]):.3f}, NLPD {np.mean([one[1] for one in ratios]):+.3f}")
     print(f"over KRLST, by kind: {by_kind}, median {np.median(list(by_kind.values())):.2f}")
+    print(f"last {LAST} rows, over Auto without the past: median {np.median(steady):.2f}, worst {max(steady):.2f}")
 
 
 def outliers(folder: Path, half: int | None) -> None:
@@ -269,27 +330,7 @@ def ablation(folder: Path, half: int | None) -> None:
         print(f"{name:<16}" + "".join(f"{np.exp(e):>14.3f} {d:>+8.3f}" for e, d in parts), flush=True)
 
 
-def live(folder: Path, half: int | None) -> None:
-    """Print how long the rows of a live stream take, one every 10 ms; the CPU time of this thread is beside it."""
-    for name in ("kin40k", "elevators")[slice(half, None, None if half is None else 2)]:
-        X, y = streams.still(folder, name)
-        model, due, took = ogp.Auto(), time.monotonic(), []
-        for i, (x, target) in enumerate(zip(X[:3000], y[:3000], strict=True)):
-            began, worked = time.monotonic(), time.thread_time()
-            if i:
-                model.predict_one(x, return_std=True)
-            model.learn_one(x, target)
-            took.append((1e3 * (time.monotonic() - began), 1e3 * (time.thread_time() - worked), i + 1))
-            due += 0.01
-            time.sleep(max(0.0, due - time.monotonic()))
-        late = sum(one[0] > 10.0 for one in took)
-        print(f"{name}: {late} rows above 10 ms; the longest: ", end="")
-        print(
-            ", ".join(f"row {row} {wall:.1f} ms (CPU {cpu:.1f})" for wall, cpu, row in sorted(took)[:-9:-1]), flush=True
-        )
-
-
-PARTS = {"drift": drift, "outliers": outliers, "start": start, "skewed": skewed, "ablation": ablation, "live": live}
+PARTS = {"still": still, "drift": drift, "outliers": outliers, "start": start, "skewed": skewed, "ablation": ablation}
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from onlinegp.datasets import channel_switch, embed
 Array = np.ndarray
 TUNED, ROWS = 1000, 4500  # of a changing stream
 EARLIEST, LATEST = 1600, 2400  # the row of the change
+GRADUAL = 1000  # rows that a gradual change takes
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def offset(X: Array, y: Array, at: int, rng: np.random.Generator) -> tuple[Array
 
 
 def gradual(X: Array, y: Array, at: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    share = np.clip((np.arange(len(y)) - at) / 1000.0, 0.0, 1.0)
+    share = np.clip((np.arange(len(y)) - at) / GRADUAL, 0.0, 1.0)
     return X, np.where(rng.uniform(size=len(y)) < share, _another(X, y, rng), y)
 
 
