@@ -1,4 +1,4 @@
-// Shared by the parts of the Python module: NumPy arrays, checks, and the engines that work on the arrays.
+// Shared code of the Python module: NumPy arrays, checks, and the engines that work on arrays.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -33,10 +33,11 @@ inline void check_index(FleetEngine& fleet, int64_t i) {
     if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
 }
 
-Program program_of(nb::handle instructions);                       // from onlinegp.engine.program
-Plan plan_of(nb::handle plan);                                     // from onlinegp.engine.plan; in bindings_tree.cpp
-Recipe recipe_of(nb::handle parts);                                // from onlinegp.engine.recipe; in bindings.cpp
-[[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // rows learned, of all rows; in bindings.cpp
+Program program_of(nb::handle instructions);  // from onlinegp.engine.program
+Plan plan_of(nb::handle plan);                // from onlinegp.engine.plan; in bindings_tree.cpp
+Recipe recipe_of(nb::handle parts);           // from onlinegp.engine.recipe; in bindings.cpp
+[[noreturn]] void raise_no_memory(int64_t learned,
+                                  int64_t rows);  // number of learned rows, number of rows; in bindings.cpp
 
 void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp

@@ -20,7 +20,7 @@ void onlinegp::raise_no_memory(int64_t learned, int64_t rows) {
     throw nb::python_error();
 }
 
-// The shape of a state's array of this kind
+// The shape of an array of a state
 template <class E> static std::vector<size_t> shape_of(const E& engine, std::string_view kind, size_t m) {
     if (kind == "points") return {m, size_t(engine.d)};
     if (kind == "outputs") return {m, size_t(engine.p)};
@@ -73,7 +73,7 @@ template <class E, class Read> static void load(E& engine, nb::dict in, const Re
     read(arrays);
 }
 
-// The names and kinds of a state's fields
+// The names and kinds of the fields of a state
 static nb::dict state_fields() {
     nb::dict out;
     Arrays().each([&](const char* name, const char* kind, auto&) { out[name] = kind; });
@@ -95,7 +95,8 @@ static void load_member(FleetEngine& fleet, int64_t i, nb::dict in) {
     load(fleet, in, [&](const Arrays& arrays) { fleet.models().load(i, arrays); });
 }
 
-// Return the number of each key, or None if a key is unknown. A table has small whole keys, a dictionary the others.
+// Return the number of each key, or None if a key is unknown. Small whole keys are in a table, all others in a
+// dictionary.
 static nb::object numbers(nb::dict index, Indices table, nb::handle keys) {
     nb::object listed = nb::steal(PySequence_Fast(keys.ptr(), "keys must be a sequence, such as a list."));
     if (!listed.is_valid()) throw nb::python_error();
@@ -158,7 +159,7 @@ static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const 
                        [&] { return signals.came(); });
         } catch (const std::bad_alloc&) {
             memory = false;
-            fleet.spare();  // for the exception
+            fleet.spare();  // frees memory for the exception
         }
     }
     if (!memory)
@@ -251,7 +252,7 @@ Recipe onlinegp::recipe_of(nb::handle from) {
                                            {"redundant", &D::redundant},
                                            {"abnormal", &D::abnormal}};
     static const Fields<F> forgettings = {{"rate", &F::rate}, {"factor", &F::factor}};
-    constexpr double LARGEST_COUNT = 9007199254740992.0;  // 2^53, the largest whole number up to which a double counts
+    constexpr double LARGEST_COUNT = 9007199254740992.0;  // 2^53: a double represents all smaller whole numbers
     const nb::dict parts = nb::cast<nb::dict>(from);
     const auto none = [](double) { throw nb::value_error("a part of the recipe has another number than its own."); };
     Recipe recipe;
@@ -266,7 +267,7 @@ Recipe onlinegp::recipe_of(nb::handle from) {
     return recipe;
 }
 
-// The likelihood of a Gaussian process over time, sigma^2, and the gradient by four parameters of each block
+// The likelihood of a Gaussian process over time, sigma^2, and the gradient for four parameters of each block
 static nb::tuple temporal_likelihood(const Matrix& table, const Matrix& X, const Numbers& z, int64_t first,
                                      double robust) {
     if (X.shape(0) != z.size()) throw nb::value_error("z must have a number for each row of X.");
@@ -284,7 +285,7 @@ static nb::tuple temporal_likelihood(const Matrix& table, const Matrix& X, const
 }
 
 NB_MODULE(_native, m) {
-    nb::set_leak_warnings(false);  // models may live until the interpreter ends
+    nb::set_leak_warnings(false);  // because models may live until the interpreter ends
     watch_processes();
     const nb::module_ numpy = nb::module_::import_("numpy");
     numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good

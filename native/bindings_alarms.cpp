@@ -41,7 +41,7 @@ static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> rec
     watch_rows(arrays, rule, scores, daily, restart, int64_t(n), targets, series, rows);
 }
 
-// Arrays are never converted, because changes to a copy would be lost
+// Arrays are never converted, because changes of a copy would be lost
 template <size_t... I> static void define(nb::module_& m, std::index_sequence<I...>) {
     m.def("watch", watch, ((void)I, nb::arg().noconvert())...);
 }

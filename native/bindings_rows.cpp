@@ -1,4 +1,4 @@
-// The part of the Python module with loops over rows. They change arrays of Python in place.
+// The part of the Python module with loops over rows, which change arrays of Python in place.
 #include <nanobind/stl/vector.h>
 #include "arrays.hpp"
 #include "mixtures.hpp"
@@ -86,7 +86,7 @@ static void mixture_quantile(In weights, In means, In scales, const Vector& degr
     quantile(kinds_of(degrees), of, p, quantiles.data(), out.data());
 }
 
-// Arrays are never converted, because changes to a copy would be lost
+// Arrays are never converted, because changes of a copy would be lost
 template <size_t... I, class F>
 static void define(nb::module_& m, const char* name, F* function, std::index_sequence<I...>) {
     m.def(name, function, ((void)I, nb::arg().noconvert())...);

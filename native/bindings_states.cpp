@@ -1,4 +1,4 @@
-// The states of a fleet's filters as records: the twin of onlinegp.state.record, which has the format.
+// Records of the filters in a fleet: the twin of onlinegp.state.record, which describes the format.
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -19,7 +19,7 @@ constexpr uint16_t VERSION = 1;
 constexpr const char* RESTORE = " Use an undamaged copy.";
 constexpr const char* AGAIN = " Learn it again, or use the version of onlinegp that wrote it.";
 
-// The start of a record, then the integers and numbers of a recipe's state, in the order of its schema
+// The start of a record, then the integers and numbers of the state of a recipe, in the order of its schema
 struct Head {
     char magic[6];
     uint16_t version;
@@ -75,7 +75,7 @@ struct Layout {
 [[noreturn]] void refuse(const std::string& why) { throw nb::value_error(why.c_str()); }
 
 template <class T> void check_finite(const char* name, const T* x, int64_t n) {
-    T sum = 0;  // of x - x, which is zero, or NaN if x is not finite
+    T sum = 0;  // the sum of x - x, which is NaN if an x is not finite, else zero
     for (int64_t i = 0; x && i < n; i++) sum += x[i] - x[i];
     if (sum != 0) refuse(std::string(name) + " holds a value that is not finite.");
 }

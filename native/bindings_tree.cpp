@@ -1,4 +1,4 @@
-// The Python module: trees of learners, made from plans.
+// The part of the Python module for trees of learners, which are created from plans.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include "make.hpp"
@@ -47,7 +47,7 @@ class HeldTree {
     std::vector<std::unique_ptr<Held>> held_;
 };
 
-// The same for a short call, if all locks are free
+// Locks them for a short call, if all locks are free
 class QuickTree {
   public:
     explicit QuickTree(TreeEngine& tree) : locks_(tree.locks()) {
@@ -85,7 +85,7 @@ static nb::object predict_one(TreeEngine& tree, nb::handle x) {
     return nb::make_tuple(moments.mean, moments.std);
 }
 
-// The same with the ends of the interval. `quantiles` (2, K) are those of components with scale one at both ends.
+// The same with the ends of the interval. `quantiles`: (2, K), of components with scale one, at both ends.
 static nb::object interval_one(TreeEngine& tree, nb::handle x, double level, Numbers quantiles) {
     const Sample sample(x.ptr(), tree.d);
     const int64_t K = tree.root().kinds.count();
@@ -98,7 +98,7 @@ static nb::object interval_one(TreeEngine& tree, nb::handle x, double level, Num
     return nb::make_tuple(moments.mean, moments.std, low, high);
 }
 
-// Work without the interpreter's lock, until a signal arrives
+// Work without the lock of the interpreter, until a signal arrives
 template <class Work> static void released(TreeEngine& tree, Use use, int64_t rows, const Work& work) {
     const HeldTree held(tree, use);
     const int64_t before = tree.rows();
@@ -220,7 +220,7 @@ static Doubles kernel_rows(TreeEngine& tree, Matrix X) {
     return K;
 }
 
-// The numbers of the stored rows nearest to each row of X, the nearest first, of a leaf that keeps rows
+// The numbers of the stored rows nearest to each row of X, the nearest first. For a leaf that stores rows.
 static Integers nearest(TreeEngine& tree, Matrix X) {
     check_width(tree, X);
     const auto* local = tree.leaf() ? dynamic_cast<const Local*>(&tree.leaf()->learner()) : nullptr;
@@ -275,7 +275,7 @@ class Paths : public Visitor {
     std::string path_;
 };
 
-// Return copies of the fields, and the number of rows learned since the tree was made
+// Return copies of the fields, and the number of rows learned since the creation of the tree
 static nb::tuple dump(TreeEngine& tree) {
     const HeldTree held(tree, Use::Read);
     nb::dict out;
@@ -284,7 +284,7 @@ static nb::tuple dump(TreeEngine& tree) {
     return nb::make_tuple(out, tree.rows());
 }
 
-// Continue from fields. If `expected` is given, do so only if no row was learned since then; return whether it did.
+// Continue from fields. With `expected`, only if no row was learned since then. Return whether fields were loaded.
 static bool load(TreeEngine& tree, nb::dict in, int64_t expected) {
     const HeldTree held(tree, Use::Change);
     if (expected >= 0 && tree.rows() != expected) return false;

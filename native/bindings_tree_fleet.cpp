@@ -1,4 +1,4 @@
-// The Python module: fleets of trees.
+// The part of the Python module for fleets of trees.
 #include "make.hpp"
 #include "predicted_rows.hpp"
 
@@ -9,7 +9,7 @@ namespace onlinegp {
 using Row = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Trees by number, with the objects that keep them alive and the rows that each had learned before it was added
+// Trees by number, with the objects that keep them alive, and the number of rows that each had learned before
 struct Trees {
     Trees(int d, int p) : fleet(d, p) {}
     TreeFleet fleet;
@@ -18,7 +18,7 @@ struct Trees {
         int64_t before = 0;
     };
     std::vector<Place> places;
-    // What new trees are made from: with leaves of their own, and contents before the first row
+    // The plan of new trees, with their own leaves, and the contents before the first row
     Plan plan;
     Snapshot fresh;
 };
@@ -83,7 +83,7 @@ static void work(Trees& trees, const Indices& who, const Matrix& X, const double
                              [&] { return signals.came(); });
         } catch (const std::bad_alloc&) {
             memory = false;
-            trees.fleet.spare();  // for the exception
+            trees.fleet.spare();  // frees memory for the exception
         }
     }
     signals.raise();
@@ -118,7 +118,7 @@ static nb::tuple predict_events(Trees& trees, Indices who, Matrix X, int threads
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch);
 }
 
-// Which of the n events of a call that failed were learned; none if it failed before it began
+// Which of the n events of a failed call were learned. None if the call failed before its start.
 static nb::ndarray<nb::numpy, bool> learned(Trees& trees, size_t n) {
     auto rows = fresh<bool>({n});
     trees.fleet.learned(rows.data(), int64_t(n));

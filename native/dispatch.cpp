@@ -1,4 +1,4 @@
-// Choose the instruction set for this machine. Also code that is compiled once for all instruction sets.
+// The choice of the instruction set for this machine, and code that is compiled once for all instruction sets.
 #include "learner.hpp"
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,7 @@ Stop::~Stop() = default;
 
 bool Stop::look() { return false; }
 
-// The work until the next check is that of the last two milliseconds, at most twice the previous work
+// The work until the next check equals the work of the last two milliseconds, at most twice the previous amount
 bool Stop::look_now() {
     constexpr double LOOK = 2e-3;  // seconds
     const auto now = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// A model that several threads may use: learning is exclusive, and many rows are predicted on many cores.
+// Models that several threads may use. Only one thread at a time learns; many rows are predicted on several cores.
 #pragma once
 #include <cmath>
 #include <condition_variable>
@@ -10,10 +10,10 @@
 
 namespace onlinegp {
 
-constexpr double LARGEST = 1e150;                    // the square of anything larger overflows a double
+constexpr double LARGEST = 1e150;                    // larger squares overflow a double
 constexpr double FAR = 1e3, SURE = 1e5, LOST = 1e9;  // as in onlinegp.models.breakdown
-constexpr int64_t MOST_AT_ONCE = 1000000;            // kernel evaluations of a row that other threads may wait for
-constexpr int64_t PAIRS_A_THREAD = 200000;           // kernel evaluations below which another thread does not pay off
+constexpr int64_t MOST_AT_ONCE = 1000000;  // largest work of a row, in kernel evaluations, for which other threads wait
+constexpr int64_t PAIRS_A_THREAD = 200000;  // minimum work of an additional thread, in kernel evaluations
 
 // Stop when look() returns true
 template <class Look> class StopIf final : public Stop {
@@ -89,14 +89,14 @@ class Plausible {
     double largest_ = 0;  // |y|, up to a factor of two
 };
 
-inline bool is_sound(const double* x, int64_t n) {  // NaN fails the comparison too
+inline bool is_sound(const double* x, int64_t n) {  // false for NaN
     for (int64_t i = 0; i < n; i++)
         if (!(std::fabs(x[i]) < LARGEST)) return false;
     return true;
 }
 
 // The events of one call of a fleet. They are processed model by model, so that memory is read once and in order. Each
-// thread takes a range of the models. The events of one model keep their order.
+// thread processes a range of the models. The events of a model stay in order.
 class Rounds {
   public:
     // Call employ(workers), then work(worker, next, end, stop) in rounds; work advances `next`. Between two rounds all
@@ -126,7 +126,7 @@ class Rounds {
     // Free memory that only the next call needs
     void spare() { std::vector<Event>().swap(sorted_); }
 
-    // The rows that the last call processed, and their number. A call with another number of rows never began.
+    // The rows that the last call processed, and their number. If a call has another number of rows, it never began.
     int64_t learned(bool* rows, int64_t n) const {
         int64_t count = 0;
         if (n != int64_t(events_.size())) return count;
@@ -158,7 +158,7 @@ class Rounds {
             events_.swap(sorted_);
         }
     }
-    // The first event from i on whose model differs from that of the event before it
+    // The first event from i on with another model than the event before
     int64_t border(int64_t i) const {
         const int64_t n = int64_t(events_.size());
         while (0 < i && i < n && events_[i].who == events_[i - 1].who) i++;

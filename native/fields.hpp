@@ -1,4 +1,4 @@
-// The fields of a learner: its state between rows, with the names of its readable twin.
+// The fields of a learner: its state between rows, with the same names as in Python.
 #pragma once
 #include <cstdint>
 #include <string>

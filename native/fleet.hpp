@@ -1,4 +1,4 @@
-// Many filters of one recipe, in slabs of memory. They share the scratch memory of an update, but not their states.
+// Many filters of a recipe, in slabs of memory. They share only the scratch memory of an update.
 #pragma once
 #include "recipe/compact.hpp"
 

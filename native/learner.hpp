@@ -14,8 +14,8 @@ inline int64_t work(const Recipe& recipe, int64_t m) {
     return m + 1 + (recipe.tracked() || recipe.spans() ? m * m / 16 : 0);
 }
 
-// A long call asks it between two samples whether to stop. It checks every two milliseconds. It measures them in work,
-// because reading the clock costs as much as a small sample. This base class never stops a call.
+// Tells a long call between two samples whether to stop. It checks every two milliseconds, and measures this time in
+// work, because reading the clock takes as long as a small sample. This base class never stops a call.
 class Stop {
   public:
     Stop() = default;
@@ -45,7 +45,7 @@ struct Arrays {
     int64_t size = 0, seen = 0;
     double scale = 1, bound = 0, power = 1, evidence = 1;
 
-    // Call visit(name, kind, field) for each of them, in the order and with the kinds that Python has
+    // Call visit(name, kind, field) for each field, in the order and with the kinds of Python
     template <class Visit> void each(const Visit& visit) {
         visit("centers", "points", centers);
         visit("alpha", "outputs", alpha);
@@ -68,7 +68,8 @@ struct Arrays {
 struct Steps {
     double *mean = nullptr, *variance = nullptr;  // (n, p), (n, variances): predicted before learning
     int64_t *size = nullptr, *slot = nullptr, *admitted = nullptr, *left = nullptr;
-    double *local_mean = nullptr, *local_variance = nullptr;  // of a model that also predicts from its neighbors alone
+    double *local_mean = nullptr,
+           *local_variance = nullptr;  // predictions from the neighbors alone, for models that have them
 };
 
 // Scratch memory of a model
@@ -77,8 +78,7 @@ class Scratch {
     virtual ~Scratch();
 };
 
-// Cache lines that a model will need, each by an address within it. The model owns these addresses as long as it
-// lives.
+// Cache lines that a model will need, as addresses within the lines. They stay valid as long as the model lives.
 struct Lines {
     std::vector<const char*> at;
     void add(const void* from, size_t bytes);
@@ -92,7 +92,7 @@ class Learner {
     virtual int64_t seen() const = 0;
     virtual int64_t work_per_row() const = 0;    // approximate work of a prediction, in kernel evaluations
     virtual int variances() const { return 1; }  // per row: one for all outputs, or one per output
-    // Return the number of rows learned: n, unless it was stopped
+    // Return the number of learned rows: n, unless the call was stopped
     virtual int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) = 0;
     virtual void predict_next(const double* x, double* mean,
                               double* variance) = 0;  // a sample that may be learned next
@@ -104,13 +104,13 @@ class Learner {
     virtual bool only_stores() const { return false; }  // `learn` only stores the row, without a prediction
     // While this learner works, prefetch what `next`, a learner of the same class, will need. Null for no prefetch.
     virtual void fetch_meanwhile(const Learner*) {}
-    virtual void lines(Lines&) const {}  // that it always reads, except those that `fetch_meanwhile` prefetches
-    // Models of one class that work one after the other can share scratch memory. Null if each has its own.
+    virtual void lines(Lines&) const {}  // the lines that it always reads, except the lines from `fetch_meanwhile`
+    // Models of a class that work one after the other can share scratch memory. Null if each model has its own.
     virtual Scratch* make_scratch() const { return nullptr; }
     virtual void use(Scratch*) {}
 };
 
-// A filter: a learner that a recipe describes
+// A filter: the learner of a recipe
 class Model : public Learner {
   public:
     virtual void rows(int64_t n, const double* X, double* K) const = 0;  // kernel rows, (n, size)
@@ -119,14 +119,15 @@ class Model : public Learner {
 // The exact GP on the nearest rows
 class Local : public Learner {
   public:
-    virtual int64_t neighbors() const = 0;                                      // the largest number of neighbors
-    virtual void nearest(int64_t n, const double* X, int64_t* rows) const = 0;  // their numbers, the nearest first
+    virtual int64_t neighbors() const = 0;  // the largest number of neighbors
+    virtual void nearest(int64_t n, const double* X,
+                         int64_t* rows) const = 0;  // numbers of the neighbors, the nearest first
 };
 
 // The GP on current residuals
 class Residual : public Local {
   public:
-    // Learn rows; return both means and both variances before learning, where `steps` has room for them
+    // Learn rows. Return both means and both variances before learning, if `steps` has arrays for them.
     virtual void predict_both(int64_t n, const double* X, const Steps& steps, Stop& stop) const = 0;
     // `predict_next` with both means (p,) and both variances. Learning the same x next does not solve again.
     virtual void predict_next_both(const double* x, double* mean, double* variance, double* local_mean,
@@ -157,7 +158,7 @@ class Models {
                       const Steps& steps, Stop& stop) = 0;
 };
 
-// What a Gaussian process over time is fitted to: rows X (n, d), of which the first column is time, and z (n,). Those
+// The data for the fit of a Gaussian process over time: rows X (n, d), whose first column is the time, and z (n,). Rows
 // before `first` do not count, and errors beyond `robust` deviations count less.
 struct TimedRows {
     int64_t n, d;
@@ -172,14 +173,15 @@ struct InstructionSet {
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     void (*sin_pi)(int64_t n, const double* x, double* y);
-    // The likelihood of blocks from a table, the variance sigma^2, and the gradient by four parameters of each block
+    // The likelihood of a table of blocks, the variance sigma^2, and the gradient for four parameters of each block
     double (*temporal_likelihood)(const TimedRows& rows, int64_t blocks, const double* table, double* sigma2,
                                   double* gradient);
 };
 
-extern const InstructionSet* const available[];  // in this build, the best first; ends with null
+extern const InstructionSet* const available[];  // the instruction sets of this build, the best first; ends with null
 
-const InstructionSet* choose(const char* at_most);  // the best one that this machine supports, up to `at_most`
-const InstructionSet& instructions();               // as limited by ONLINEGP_ISA; std::runtime_error if there is none
+const InstructionSet* choose(
+    const char* at_most);              // the best instruction set that this machine supports, up to `at_most`
+const InstructionSet& instructions();  // as limited by ONLINEGP_ISA; std::runtime_error if there is none
 
 }  // namespace onlinegp

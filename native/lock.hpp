@@ -1,4 +1,4 @@
-// One call at a time on a model. Python-free.
+// A lock that allows one call at a time on a model. Without Python.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -9,11 +9,11 @@ namespace onlinegp {
 
 inline std::atomic<int> forks{0};  // number of forks before this process; the module updates it
 
-// It knows the thread that holds it, because a signal handler may run within that thread's call. It knows the process,
+// The lock stores its thread, because a signal handler may run within a call of this thread. It stores its process,
 // because a child that is forked during a call of another thread has the lock but not the thread that releases it.
 class Lock {
   public:
-    // For a call that keeps the interpreter's lock: neither signal handlers nor forks can occur within it
+    // For calls that keep the lock of the interpreter, in which neither signal handlers nor forks can occur
     bool try_lock() { return mutex_.try_lock(); }
     void unlock() { mutex_.unlock(); }
 

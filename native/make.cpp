@@ -1,4 +1,4 @@
-// The kinds of learners, by name. Those of leaves are in leaves/leaves.cpp.
+// The kinds of learners by name. The kinds of leaves are in leaves/leaves.cpp.
 #include "make.hpp"
 #include <stdexcept>
 #include "wrappers/calibrated.hpp"
@@ -15,7 +15,8 @@ namespace onlinegp {
 double Plan::number(const char* name) const { return vector(name).at(0); }
 double Plan::number(const char* name, double fallback) const { return constants.count(name) ? number(name) : fallback; }
 int64_t Plan::count(const char* name) const {
-    constexpr double LARGEST = 9007199254740992.0;  // 2^53, up to which a double counts; larger values mean no limit
+    constexpr double LARGEST =
+        9007199254740992.0;  // 2^53, the limit of exact counts in a double; larger values mean no limit
     return int64_t(std::min(number(name), LARGEST));
 }
 int64_t Plan::count(const char* name, int64_t fallback) const { return constants.count(name) ? count(name) : fallback; }
@@ -96,7 +97,7 @@ class Maker {
         if (kind == "conformal") return sized<Conformal>(d, std::move(one), plan.number("level"), stretch_rule(plan));
         throw std::invalid_argument("there is no compiled learner of kind " + kind);
     }
-    // After the whole tree is built, learners that share rows find their source
+    // After the whole tree is built, connect learners that share rows with their source
     std::vector<Lock*> connected() {
         for (auto& [node, source] : sharing_) node->use(*residual_.at(source));
         return locks_;

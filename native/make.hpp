@@ -8,7 +8,7 @@ namespace onlinegp {
 
 struct Made {
     Owned root;
-    std::vector<Lock*> locks;  // of leaves that other trees share
+    std::vector<Lock*> locks;  // locks of leaves that other trees share
 };
 
 Made make(const Plan& plan);  // throws std::invalid_argument for an unknown kind

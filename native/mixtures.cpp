@@ -10,7 +10,7 @@ const Kinds& kinds_of(const Vector& degrees) {
 }
 
 static Components row(const Mixtures& of, int64_t i, int64_t K) {
-    // a row is not changed here
+    // rows are not changed here
     return {const_cast<double*>(of.weights + i * K), const_cast<double*>(of.means + i * K),
             const_cast<double*>(of.scales + i * K)};
 }

@@ -1,4 +1,4 @@
-// Memory for nodes of trees, which are small and many: slabs of large pages, and lists of what was given back.
+// Memory for the many small nodes of trees: slabs of large pages, and lists of free memory.
 #include <array>
 #include <cstdlib>
 #include <mutex>
@@ -42,7 +42,7 @@ class NodeMemory {
     static constexpr size_t UNIT = 64, SLAB = size_t(1) << 21;
     static size_t units_of(size_t bytes) { return (bytes + UNIT - 1) / UNIT; }
 
-    // What is left of the slab before is less than one node
+    // The rest of the previous slab is too small for a node
     void open() {
         char* slab = static_cast<char*>(std::aligned_alloc(SLAB, SLAB));
         if (!slab) throw std::bad_alloc();

@@ -1,4 +1,4 @@
-// The description from which a compiled learner is made: onlinegp.engine.plan.Plan, without Python.
+// The description from which a compiled learner is created: onlinegp.engine.plan.Plan, without Python.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,14 +18,14 @@ struct SharedLeaf {
     Lock* lock = nullptr;
 };
 
-// The kind of a learner, its constants, its kernels, and the plans of the learners inside
+// The kind of a learner, its constants, its kernels, and the plans of the inner learners
 struct Plan {
     std::string kind;
     int features = 0, outputs = 0;
     std::map<std::string, std::vector<double>> constants;
     std::vector<std::pair<std::string, Plan>> inside;
     std::vector<Program> kernels;
-    std::shared_ptr<const Recipe> recipe;  // of a filter
+    std::shared_ptr<const Recipe> recipe;  // the recipe of a filter
     SharedLeaf shared;
 
     // These throw std::out_of_range for an unknown name, unless there is a fallback

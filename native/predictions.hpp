@@ -44,7 +44,7 @@ class Kinds {
         double mean = 0, square = 0;
         for (int64_t k = 0; k < count(); k++)
             if (row.weight[k] > 0) mean += row.weight[k] * row.mean[k];
-        // keep it between the components' means, so that rounding does not change a mean that they share
+        // clip to the range of the means of the components, so that rounding does not change a common mean
         double low = INFINITY, high = -INFINITY;
         for (int64_t k = 0; k < count(); k++) {
             if (!(row.weight[k] > 0)) continue;
@@ -108,15 +108,15 @@ class Kinds {
     double cdf(const Components& row, double y) const { return around(row, y).below; }
 
   private:
-    Vector variance_, at_center_, top_;  // for scale one; at_center_ = log(top_)
+    Vector variance_, at_center_, top_;  // for a scale of one; at_center_ = log(top_)
 };
 
 // Return the same object for the same degrees, because many trees share them. It lives forever: programs use few
 // degrees. The caller holds the interpreter's lock.
 const Kinds& kinds_of(const Vector& degrees);
 
-// The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It
-// is one, except in a Conformal and in wrappers that pass on its predictions.
+// The predictions of n rows and p outputs. The stretch of a row widens only its intervals: see onlinegp.Conformal. It
+// is one except in Conformal and its wrappers.
 class Predictions {
   public:
     Predictions(const Kinds& kinds, int p) : kinds(kinds), p_(p) { resize(1); }

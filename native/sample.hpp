@@ -6,8 +6,8 @@
 
 namespace onlinegp {
 
-// NumPy's own types, which the module looks up when it is loaded. Subclasses may interpret their contents differently,
-// such as masked arrays, and are left to Python.
+// The types of NumPy, found when the module is loaded. Subclasses such as masked arrays may interpret their contents
+// differently, so Python handles them.
 inline PyTypeObject *numpy_array = nullptr, *numpy_float = nullptr;
 
 // A view of an object with a buffer, for the lifetime of this

@@ -1,4 +1,4 @@
-// Signals such as Ctrl-C during long calls, which only Python's main thread receives, and the locks of such calls.
+// Signals such as Ctrl-C during long calls, which only the main thread of Python receives, and the locks of such calls.
 #pragma once
 #include <nanobind/nanobind.h>
 #include "lock.hpp"
@@ -46,8 +46,9 @@ class Signals {
 
 enum class Use { Read, Change };
 
-// Holds the lock of a model or fleet. Its holder may wait for the interpreter's lock, so no thread waits for it while
-// it holds that one. A signal handler that runs within a call of its own thread may read: it runs between two samples.
+// Holds the lock of a model or fleet. The holder may wait for the lock of the interpreter, so no thread waits for the
+// model while it has the lock of the interpreter. A signal handler within a call of its own thread may read, because it
+// runs between two samples.
 class Held {
   public:
     Held(Lock& lock, Use use) : lock_(lock), inside_(lock.held_here()) {
@@ -69,7 +70,7 @@ class Held {
     }
 
   private:
-    bool take() {  // false if it will never be released
+    bool take() {  // false if the lock will never be released
         Signals signals;
         bool taken = false;
         {

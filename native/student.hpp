@@ -61,7 +61,7 @@ struct Standard {
 
 inline bool is_even(double degrees) { return degrees == 2 * std::floor(0.5 * degrees); }
 
-// The ratio of the density at t to that at zero: x^((degrees + 1) / 2) with x = degrees / (degrees + t^2)
+// The density at t divided by the density at zero: x^((degrees + 1) / 2) with x = degrees / (degrees + t^2)
 constexpr double MOST_TERMS = 20;
 inline double student_fall(double t, double degrees, double x) {
     if (degrees > 2 * MOST_TERMS || !is_even(degrees))

@@ -6,9 +6,9 @@
 
 namespace onlinegp {
 
-constexpr int64_t FEWEST_ROWS = 64;          // the smallest chunk,
-constexpr int64_t MOST_COMPONENTS = 65536;   // and the largest number of components in a chunk
-constexpr int64_t AHEAD_EVENTS = 2;          // how many events ahead the lines of a tree are read
+constexpr int64_t FEWEST_ROWS = 64;          // smallest number of rows of a chunk
+constexpr int64_t MOST_COMPONENTS = 65536;   // largest number of components in a chunk
+constexpr int64_t AHEAD_EVENTS = 2;          // cache lines of a tree are read this number of events ahead
 constexpr uintptr_t LINE = 64;               // bytes of a cache line
 constexpr double SHORT = 5e-3, LONG = 2e-2;  // seconds that a chunk should take
 

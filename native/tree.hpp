@@ -1,4 +1,4 @@
-// Learners that contain learners. Each has a readable twin in onlinegp.models.combined, which is its definition.
+// Learners that contain learners. Their Python twins in onlinegp.models.combined are the definition.
 #pragma once
 #include <memory>
 #include <string>
@@ -21,22 +21,23 @@ class Workspace {
         void reserve(int64_t rows, const Node& node);  // at least enough for a block
         Predictions predictions;
         int64_t room = 0;                  // rows
-        Vector inputs, targets;            // of the node inside, if they differ from those of the row
+        Vector inputs, targets;            // inputs and targets of the inner node, if they differ from the row
         std::vector<int64_t> sizes;        // after each row of a block
         std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
     };
     std::vector<Slot> slots;
 };
 
-// A row is learned by all nodes of a tree or by none: calls consist of whole chunks, and nothing in a chunk can fail
-// after `reserve`, which allocates all memory that learning them needs.
+// All nodes of a tree learn a row, or none: calls consist of whole chunks, and nothing in a chunk can fail after
+// `reserve`, which allocates all memory for learning.
 class Node {
   public:
     Node(int d, int p, const Vector& degrees) : d(d), p(p), kinds(kinds_of(degrees)) {}
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
     virtual ~Node() = default;
-    // Nodes are side by side in large pages: a fleet goes through many, and translating their addresses takes time
+    // Nodes are next to each other in large pages, because a fleet visits many nodes, and translating addresses takes
+    // time
     static void* operator new(size_t bytes);
     static void operator delete(void* node, size_t bytes);
 
@@ -56,10 +57,10 @@ class Node {
     virtual void flush() = 0;
     virtual void reserve(int64_t rows, Workspace& w) { slot(w).reserve(rows, *this); }
     virtual int64_t size() const = 0;
-    // The number of rows until the readable learners may have work to do; zero if they have work now
+    // The number of rows until the Python learners may have work to do; zero if they have work now
     virtual int64_t until_due() const { return NEVER_DUE; }
     virtual int64_t work() const = 0;                   // approximate work of a row, in kernel evaluations
-    virtual bool shares_rows() const { return false; }  // with a node that must run before it
+    virtual bool shares_rows() const { return false; }  // whether it shares rows with a node that must run before
     virtual bool only_stores() const { return false; }  // `learn` only stores the row, without a prediction
     virtual void fields(Visitor& visit) = 0;
     // Whether another node of the same class can use its place in a workspace
@@ -70,7 +71,7 @@ class Node {
     // node, will need, if there is one
     virtual void enter(Workspace&, const Node*) {}
     virtual void leave() {}
-    virtual void lines(Lines& needed) const { needed.add(this, bytes); }  // that it always reads
+    virtual void lines(Lines& needed) const { needed.add(this, bytes); }  // the lines that it always reads
 
     Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
@@ -113,8 +114,8 @@ class NodeNumbers {
     double* const at_;
 };
 
-// A node around another one. A subclass defines how it changes a prediction and what it learns from y. The loops are
-// here, so that rows one by one give the same bits as a block.
+// A node around an inner node. A subclass defines how to change a prediction and what to learn from y. The loops are
+// here, so that single rows give the same bits as a block.
 class Outer : public Node {
   public:
     Outer(int d, Owned one, const Vector& more)
@@ -157,10 +158,10 @@ class Outer : public Node {
     void leave() override { inner->leave(); }
 
   protected:
-    virtual void change(int64_t i, Workspace& w) const = 0;  // from row i of the node inside to its own row i
-    virtual void update(int64_t i, const double* y, Workspace& w) = 0;  // its own fields, from row i and y
+    virtual void change(int64_t i, Workspace& w) const = 0;             // from row i of the inner node to its own row i
+    virtual void update(int64_t i, const double* y, Workspace& w) = 0;  // update its fields from row i and y
 
-    // Copy row `from` of the node inside to its own row `to`
+    // Copy row `from` of the inner node to its own row `to`
     void copy_row(int64_t from, int64_t to, Workspace& w) const {
         Predictions &in = inner->predicted(w), &out = predicted(w);
         const int64_t K = kinds.count();
@@ -269,12 +270,12 @@ class Leaf : public Node {
 
     std::unique_ptr<Learner> own_;
     Learner& learner_;
-    const int64_t variances_;  // of a row
+    const int64_t variances_;  // number of variances per row
 };
 
 inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p) {}
 
-// Room for at most two means and two variances per row, or two numbers per component
+// Memory for at most two means and two variances per row, or two numbers per component
 inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {
     if (rows <= room) return;
     room = rows;

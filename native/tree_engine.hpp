@@ -21,25 +21,27 @@ class TreeEngine {
     ~TreeEngine();
 
     const int d, p;
-    bool resting =
-        false;  // rows one by one are refused: Python is at work on the leaves. Under the interpreter's lock.
+    bool resting = false;  // single rows are refused while Python works on the leaves; changed only with the lock of
+                           // the interpreter
     const std::vector<Lock*>& locks() const { return locks_; }
     Node& root() { return *root_; }
     Leaf* leaf() { return leaf_; }  // the root, if it is a leaf
     Lock& lock() { return lock_; }
-    int64_t rows() const { return rows_; }  // learned since the tree was made
+    int64_t rows() const { return rows_; }  // number of rows learned since the creation of the tree
     bool at_once() const;
-    bool due() const { return root_->until_due() == 0; }  // the readable learners have work to do before the next row
+    bool due() const {
+        return root_->until_due() == 0;
+    }  // whether the Python learners have work to do before the next row
 
     // Learn one row. Return whether the prediction needs no further check, as LearnerEngine::learn_one does.
     bool learn_one(const double* x, const double* y);
-    Moments predict_one(const double* x);  // of the first output
+    Moments predict_one(const double* x);  // mean and std of the first output
     // The stretched quantile p of the first output. `quantiles` are those of components with scale one.
     double quantile_one(const double* x, double p, const double* quantiles);
     void predict_one(const double* x, const Output& out);
 
-    // Process rows in chunks, which the whole tree learns. Between two chunks it checks whether to stop. It also stops
-    // when other work is due. `rows` is the number of rows learned.
+    // Process rows in chunks, which the whole tree learns. Between two chunks, check whether to stop. Also stop when
+    // other work is due. `rows` is the number of learned rows.
     void learn(int64_t n, const double* X, const double* Y, const Stopped& stopped);
     void run(int64_t n, const double* X, const double* Y, const Output& out, const Stopped& stopped);
     void predict(int64_t n, const double* X, const Output& out, int threads, const Stopped& stopped);
@@ -47,7 +49,7 @@ class TreeEngine {
     // Predict a few rows of a fleet's call in the workspace of its thread, and learn them if Y is given. Predictions
     // are in the slot of the root, if `wants`.
     void work(int64_t rows, const double* X, const double* Y, bool wants, Workspace& w);
-    Lines lines();  // that such a call always reads
+    Lines lines();  // the lines that such a call always reads
 
   private:
     Workspace& workspace();
@@ -55,12 +57,12 @@ class TreeEngine {
     void copy(int64_t begin, int64_t rows, Workspace& w, const Output& out) const;
     void look(const double* x);
 
-    // In the order of a fleet's needs: the first of them are in one cache line with `d` and `p`
+    // In the order in which a fleet needs them: the first members share a cache line with `d` and `p`
     bool is_fresh_ = false;  // whether nothing has changed since `fresh_` was predicted
     Owned root_;
     int64_t rows_ = 0;
     Leaf* const leaf_;
-    std::unique_ptr<Workspace> workspace_;  // made when it is needed, which is never in a fleet
+    std::unique_ptr<Workspace> workspace_;  // created when needed, never in a fleet
     Lock lock_;
     std::vector<Lock*> locks_;
     Vector fresh_;            // the row that was predicted last
@@ -80,10 +82,10 @@ class TreeFleet {
 
     int64_t count() const { return int64_t(trees_.size()); }
     void grow(int64_t count);
-    // Add a tree, and return whether it was added: null and trees of another shape are not
+    // Add a tree. Return false for null and for trees of another shape.
     bool put(int64_t i, TreeEngine* tree);
     TreeEngine* operator[](int64_t i) const { return trees_[size_t(i)]; }
-    Node* like() const { return like_ ? &like_->root() : nullptr; }  // any of the trees; null if there is none
+    Node* like() const { return like_ ? &like_->root() : nullptr; }  // the root of any tree; null without trees
 
     // Predict events of existing trees, then learn them if Y is given; see Rounds
     void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Output& out, int threads,
@@ -96,7 +98,7 @@ class TreeFleet {
     struct Worker {
         explicit Worker(Node& root) : workspace(root) {}
         Workspace workspace;
-        Vector X, Y;  // of rows that are learned together
+        Vector X, Y;  // rows that are learned together
     };
     void some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y, const Output& out,
               Stop& stop);

@@ -189,7 +189,7 @@ def test_a_name_of_the_library_is_not_taken_over():
     assert algorithm("klms").estimator is ogp.KLMS
     skeletons.Average.__name__ = "KLMS"
     try:
-        with pytest.raises(ValueError, match=r"skeletons and onlinegp have a model 'klms' each\. Rename your class"):
+        with pytest.raises(ValueError, match=r"both skeletons and onlinegp have a model 'klms'\. Rename your class"):
             algorithm("klms")
     finally:
         skeletons.Average.__name__ = "Average"

@@ -168,7 +168,7 @@ def test_a_row_that_was_predicted_before_any_data_is_not_scored():
     assert "40 rows, 1 not scored, RMSE" in repr(first)
     assert "not scored" not in repr(later)
     assert len(first.to_frame()) == 40  # every prediction is kept
-    assert repr(first.first(1)) == "Trace(1 rows, none scored: the model had not seen any data)"
+    assert repr(first.first(1)) == "Trace(1 rows, none scored: the model had not learned any data)"
 
 
 def test_with_a_horizon_more_rows_are_predicted_before_any_data():

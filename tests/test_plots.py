@@ -125,9 +125,9 @@ def test_a_model_and_its_predictions_draw_themselves():
     auto = ogp.Auto(rows=40, members=("krlst", "linear")).fit(X, y)
     assert np.array_equal(auto.plot(X, y, grid=[0.0, 1.0]).mean.get_ydata(), auto.predict([[0.0], [1.0]]))
     assert auto.plot(X, y).centers is None
-    with pytest.raises(ValueError, match="Pass X and y, or grid"):
+    with pytest.raises(ValueError, match="fit needs X and y, or grid"):
         auto.plot()
-    with pytest.raises(ValueError, match=r"one input, after they have learned.*run\(model, X, y\)\.plot"):
+    with pytest.raises(ValueError, match=r"fitted models with one input.*run\(model, X, y\)\.plot"):
         ogp.KRLST().plot()
     predicted = auto.predict_distribution(X)
     drawn = predicted.plot(y)

@@ -1,4 +1,4 @@
-// The constants of the detector and its state, as onlinegp/models/alarms/constants.py orders them.
+// The constants of the detector and its state, in the order of onlinegp/models/alarms/constants.py.
 #pragma once
 #include <cstdint>
 
@@ -35,7 +35,7 @@ struct Counts {
     int64_t rows, known, recent, season, look, ready, same, gone, held, stuck_held, events, open, calm, own;
 };
 
-// What is returned of a row
+// The results for a row
 struct Out {
     double tail, score, evidence, statistic, expected, low, high, level, level_low, level_high, families[4], event, run;
 };
@@ -64,7 +64,7 @@ enum Statistic {
 };
 constexpr int FAMILY[MOST_STATISTICS] = {0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 3, -1, -1, 0, 1, 1, 1, 1};
 inline bool seasonal(int k) { return k >= SEASON && k <= SEASON_DOWN; }
-inline bool sudden(int k) { return FAMILY[k] == 0 || k == SEASON; }  // not a mean over rows
+inline bool sudden(int k) { return FAMILY[k] == 0 || k == SEASON; }  // statistics that are not means over rows
 
 }  // namespace alarms
 }  // namespace onlinegp

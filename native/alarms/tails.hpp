@@ -73,7 +73,7 @@ class Tail {
         return std::max(newer, older);
     }
 
-    // Of the n newer values above x, keep n^(1/4)
+    // Keep only n^(1/4) of the n newer values above x
     void thin(float x) {
         const int64_t above =
             std::partition_point(newer_, newer_ + of_[0].size, [x](float one) { return one > x; }) - newer_;

@@ -45,7 +45,7 @@ class Watch {
         remember(v);
     }
 
-    // Start both predictors from scratch, on the recent rows
+    // Restart both predictors on the recent rows
     void restart() {
         set_lags();
         near_.start(c.ridge_near, 1);
@@ -102,7 +102,7 @@ class Watch {
             s.score_level = v;
             of.d = of.dv = 0;
         }
-        // 1. Predict, in spreads from the slow level
+        // 1. Predict (v - slow level) / spread
         of.spread = std::max(s.score_spread, 1e-9);
         of.seasonal = !far_.lags.empty() && s.recent > s.season;
         const double expected = near_.predict(past(of.spread));
@@ -127,7 +127,7 @@ class Watch {
         s.gone = 0;
     }
 
-    // Fill x, and return how many rows a value was stuck that changes now
+    // Fill x. Return the number of rows for which the last value was stuck, if it changes now.
     int64_t statistics(double y, double z, const Errors& of, double* x) {
         const double g = of.g;
         const double f = of.f * of.spread;
@@ -160,7 +160,7 @@ class Watch {
         return ended;
     }
 
-    // What is expected of the row
+    // The predictions for the row
     void fill(double expected, double spread, Out& out) const {
         if (s.known == 0) return;
         const double predicted = s.score_level + spread * expected;
@@ -178,12 +178,12 @@ class Watch {
 
     void judge(const double* x, Out& out) {
         double evidence[MOST_STATISTICS] = {};
-        double four[5] = {};  // the largest, and room for one more
+        double four[5] = {};  // the four largest, and room for one more
         int leading = 0;
         const bool helps = s.far_error < c.helps * s.score_spread;
         for (int k = 0; k < statistics_; k++) {
             if (!ready(k) || (seasonal(k) && !helps)) continue;
-            if (k == STUCK && s.unit == 0) continue;  // what never changed is not stuck
+            if (k == STUCK && s.unit == 0) continue;  // a value that has never changed is not stuck
             evidence[k] = tails_[size_t(k)].evidence(x[k], c.nearly);
             if (FAMILY[k] < 0) continue;
             if (evidence[k] > four[0]) leading = k;
@@ -208,7 +208,7 @@ class Watch {
         out.run = double(s.same);
     }
 
-    // x is null if there is no value
+    // x is null if the value is missing
     void finish(double best, int leading, double odd, const double* x, Out& out) {
         if (double(s.known) < c.silent) {
             best = 0;
@@ -219,21 +219,22 @@ class Watch {
         out.evidence = best;
         out.statistic = leading;
         const bool own = leading == STUCK || leading == MISSING;
-        const bool back = s.open && s.own && !own && odd == 0;  // from stuck or missing to what is usual
+        const bool back = s.open && s.own && !own && odd == 0;  // a usual value after stuck or missing values
         out.score = top(s.peak, s.held, !own, best, false) + top(s.stuck_peak, s.stuck_held, own, best, true);
         if (back) out.score = 0;
         follow_event(best, out.score, own, x);
         out.event = s.open ? double(s.events) : 0.0;
     }
 
-    // Return the score if evidence of this kind tops its peak
+    // Return the score: the evidence if it exceeds the peak of this kind, else 0
     double top(double& peak, int64_t& held, bool mine, double best, bool own) {
-        const bool free = peak <= 1 || (own && peak < c.threshold);  // a run of rows grows slowly, and opens one event
+        const bool free =
+            peak <= 1 || (own && peak < c.threshold);  // so that a run whose evidence grows slowly can open an event
         if (mine && best > peak + (free ? 0.0 : c.margin)) return peak = best;
         if (s.open) {
             held = std::min(held + 1, int64_t(c.hold));
         } else if (held > 0) {
-            held = std::min(held, int64_t(c.hold)) - 1;  // files of 0.2 have counts of another kind
+            held = std::min(held, int64_t(c.hold)) - 1;  // a file may contain a larger count
         } else {
             peak *= c.fade;
         }
@@ -257,7 +258,7 @@ class Watch {
         s.own = own;
     }
 
-    // What has passed was a fault rather than a habit
+    // The event was a fault: keep only a few of its values
     void thin(const double* x) {
         const float* largest = usual(s.events);
         for (int k = 0; k < statistics_; k++)

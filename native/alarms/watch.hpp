@@ -17,8 +17,8 @@ struct Arrays {
     float* usual;  // (EVENTS, lists)
 };
 
-// Process rows (n,) of y and v, with NaN for missing values, and fill `out` (n,). `restart` starts the predictors from
-// scratch before, on the recent rows.
+// Process rows (n,) of y and v, with NaN for missing values, and fill `out` (n,). `restart` first restarts the
+// predictors on the recent rows.
 void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, bool restart, int64_t n,
                 const double* y, const double* v, Out* out);
 

@@ -1,4 +1,4 @@
-// Affine projections over the last rows of a stream: onlinegp.models.affine.kap and recent, compiled.
+// Affine projections over the last rows of a stream: the twin of onlinegp.models.affine.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -26,10 +26,10 @@ static inline double beyond(double e, double width) {
     return rest > 0 ? std::copysign(rest, e) : rest > -INFINITY ? 0.0 : e;  // NaN stays
 }
 // L (n, n), the lower triangle of a kernel matrix, becomes its Cholesky factor, and x <- matrix^-1 x. A point that is a
-// linear combination of those before it, such as a duplicate, is left out: its pivot is infinite, so that its column of
-// L and its x are 0.
+// linear combination of earlier points, such as a duplicate, is left out: its pivot becomes infinite, so that its
+// column of L and its x are 0.
 static void solve_small(int64_t n, double* L, double* x) {
-    constexpr double DEPENDENT = 1e-12;  // share of the diagonal: the pivot of such a point, up to rounding
+    constexpr double DEPENDENT = 1e-12;  // such points have a smaller pivot, relative to the diagonal
     for (int64_t i = 0; i < n; i++) {
         double* row = L + i * n;
         for (int64_t j = 0; j < i; j++) row[j] = (row[j] - dot_of(row, L + j * n, j)) / L[j * n + j];
@@ -172,7 +172,7 @@ class AffineRun {
             }
     }
 
-    // The kernel row of the newest row. If that becomes a center, H gets another column.
+    // Add the kernel row of the newest row. If this row becomes a center, H gets a new column.
     bool admitted(const double* x, int64_t m) {
         double *H = a_.H + r_ * a_.capacity, *kcc = a_.numbers + p_ * a_.capacity;
         const double kxx = a_.f.diagonal(x);
@@ -344,7 +344,7 @@ class AffineRun {
         a_.f.row(old_.data(), p_, a_.capacity, a_.numbers, k_.data(), mean_.data());
         const double kcc = a_.f.diagonal(old_.data());
         for (int64_t o = 0; o < p_; o++) a_.norms[o] -= w[size_t(o)] * (2.0 * mean_[size_t(o)] + w[size_t(o)] * kcc);
-        if (a_.count % rule_.budget == 0) renew(m);  // before rounding errors add up
+        if (a_.count % rule_.budget == 0) renew(m);  // limits rounding errors
         for (int64_t o = 0; o < p_; o++) a_.norms[o] = a_.norms[o] < 0 ? 0 : a_.norms[o];
     }
     void renew(int64_t m) {

@@ -17,7 +17,7 @@ std::vector<T> resized(const std::vector<T>& from, int64_t rows, int64_t columns
     return to;
 }
 
-// The state. The shapes are those of AffineArrays.
+// The state, with the shapes of AffineArrays.
 struct AffineState {
     AffineState(const Program& kernel, int d, int p)
         : f(kernel, d), points(kernel, d), chosen(kernel, d), norms(size_t(p)), errors(p) {}
@@ -82,7 +82,7 @@ class AffineLearner final : public Learner {
         look(x, mean, variance);
     }
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
-        const std::lock_guard<std::mutex> alone(looking_);  // the centers have only one scratch buffer
+        const std::lock_guard<std::mutex> alone(looking_);  // because the centers have a single scratch buffer
         k_.resize(size_t(size()));
         for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++)
             look(X + i * d_, mean + i * p_, variance + i * p_);
@@ -153,8 +153,8 @@ class AffineLearner final : public Learner {
         visit.array("f.kcc", kcc, {m});
         std::copy_n(kcc.begin(), m, s.numbers.begin() + p_ * s.capacity);
     }
-    // The chosen centers of each row. There are as many rows as were stored, which may be fewer than the window has.
-    // Placeholders of missing centers are not stored.
+    // The chosen centers of each stored row. There may be fewer rows than in a full window. Placeholders of missing
+    // centers are not stored.
     void list_chosen(Visitor& visit, int64_t n, int64_t each) {
         AffineState& s = state;
         const int64_t rows = visit.loads() ? FREE : n;
@@ -227,7 +227,7 @@ class AffineLearner final : public Learner {
         s.room = wanted;
     }
 
-    // Allocate memory for this many points: append missing ones, and remove those that are too many
+    // Append or remove points to reach this number
     void make_room(Centers& centers, int64_t wanted) const {
         const int64_t there = centers.size();
         const std::vector<double> nowhere(static_cast<size_t>(d_));
@@ -267,7 +267,7 @@ class AffineLearner final : public Learner {
 
     const AffineRule rule_;
     const int64_t d_, p_;
-    mutable AffineState state;  // because the centers have a scratch buffer
+    mutable AffineState state;  // mutable because the centers have a scratch buffer
     std::vector<double> mean_, variance_;
     std::vector<int64_t> size_;
     mutable std::vector<double> k_;

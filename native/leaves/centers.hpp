@@ -1,4 +1,4 @@
-// The centers of a kernel expansion, and its kernel rows: onlinegp.models.expansion.Points, compiled.
+// The centers of a kernel expansion, and its kernel rows: the twin of onlinegp.models.expansion.
 #pragma once
 #include <algorithm>
 #include "learner.hpp"

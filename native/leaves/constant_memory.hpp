@@ -1,4 +1,4 @@
-// Shared by leaves of fixed memory: a loop that predicts each row and then corrects a few arrays.
+// Base class of leaves with constant memory: a loop that predicts each row and then corrects a few arrays.
 #pragma once
 #include <algorithm>
 #include "learner.hpp"
@@ -61,7 +61,7 @@ class Fixed : public Learner {
     const int64_t d, p;
     int64_t seen_ = 0;
 
-    // Compute what all predictions before the next learned row share
+    // Compute results that all predictions before the next learned row share
     virtual void prepare(double*) const {}
     virtual void look(const double* x, double* mean, double* variance,
                       double* scratch) const = 0;  // the mean (p,) and variance of y

@@ -30,7 +30,7 @@ static void cosines_of(const double* turns, int64_t d, int64_t D, const double* 
 // The number of columns of the table of turns
 static int64_t turns_of(const Plan& plan) { return int64_t(plan.vector("turns").size()) / (plan.features + 1); }
 
-// The weights are stored as (p, D). Those beyond the cosines in use are zero.
+// The weights are stored as (p, D). Weights of unused cosines are zero.
 class Cosines final : public Fixed {
   public:
     explicit Cosines(const Plan& plan)

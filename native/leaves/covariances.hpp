@@ -1,4 +1,4 @@
-// The covariances of a point with stored rows, in time too.
+// The covariances of a point with stored rows, including the effect of time.
 #pragma once
 #include "leaves/neighbors.hpp"
 
@@ -10,10 +10,10 @@ class Covariances {
     Covariances(const LocalPrior& prior, const Kernel<double>& kernel, const Store& store)
         : kernel_(kernel), store_(store), rate_(0.5 * prior.fade * LOG2E) {}
 
-    // Places have the length scales in them, so that a stationary kernel follows from squared distances alone
+    // Places are scaled by the length scales, so that a stationary kernel needs only squared distances
     static bool needs_points(const Kernel<double>& kernel) { return !kernel.stationary_leaf(); }
 
-    // Call body with the kernel's operation as a type, Op::Add for all that are not stationary
+    // Call body with the operation of the kernel as a type; Op::Add means a kernel that is not stationary
     template <class Body> INLINE void visit(const Body& body) const {
         switch (needs_points(kernel_) ? Op::Add : kernel_.code[0].op) {
             case Op::RBF: return body(Is<Op::RBF>{});
@@ -23,12 +23,12 @@ class Covariances {
             default: return body(Is<Op::Add>{});
         }
     }
-    // A point: its place in the store's distance, its inputs, and its time
+    // A point: its place for the distance, its inputs, and its time
     struct Point {
         const double *place, *x;
         double time;
     };
-    // Those of the point with N tiles of rows from `slot` on
+    // The covariances of the point with N tiles of rows from `slot` on
     template <int N, Op op> INLINE void evaluate(int64_t slot, const Point& point, Vec<double>* k) const {
         if constexpr (op != Op::Add) {
             const Pairs<double, N, 1> pairs{store_.places() + slot * store_.width(), point.place, store_.width()};
@@ -36,7 +36,7 @@ class Covariances {
         }
         from_distances<N, op>(slot, point.x, point.time, k);
     }
-    // The same, where k has the squared distances already
+    // The same, if k already contains the squared distances
     template <int N, Op op>
     INLINE void from_distances(int64_t slot, const double* x, double time, Vec<double>* k) const {
         if constexpr (op == Op::Add) {
@@ -48,7 +48,7 @@ class Covariances {
         }
         if (rate_ > 0) fade<N>(store_.births() + slot, time, k);
     }
-    // That of the point with one row
+    // The covariance of the point with one row
     double with_row(const Point& point, int64_t slot) const {
         const int64_t in_block = slot % Store::BLOCK;
         Vec<double> k[Store::TILES];

@@ -1,4 +1,4 @@
-// The standard deviation of models that have none of their own: onlinegp.models.rowwise.ErrorScale, which has the
+// The standard deviation of models that define none: the twin of onlinegp.models.rowwise.ErrorScale, which has the
 // equations.
 #pragma once
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace onlinegp::ONLINEGP_ISA {
 
 constexpr double LEAST_SQUARE = 1e-300, SPACING = 0x1p-50, SHARE_OF_A_CHANGE = 0.1;
 
-// squares <- keep squares + max(|e|, floor)^2; squares, the last y and the smallest change of y are those of one output
+// squares <- keep squares + max(|e|, floor)^2; squares, the last y and the smallest change of y are for one output
 static inline void add_error(double e, double y, double keep, bool first, double& squares, double& last,
                              double& resolution) {
     const double change = std::fabs(y - last), spacing = SPACING * std::fabs(y);

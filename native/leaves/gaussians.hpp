@@ -1,4 +1,4 @@
-// Gaussians of several widths in L2 space: onlinegp.models.affine.l2s, compiled.
+// Gaussians of several widths in L2 space: the twin of onlinegp.models.affine.l2s.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -102,7 +102,7 @@ class Gaussians final : public Learner {
   private:
     const double* fact(int64_t i) const { return facts_.data() + i * capacity_; }
 
-    // The mean (p,), the squared distances to x and the Gaussians there
+    // The mean (p,), the squared distances to x, and the values of the Gaussians at x
     void look(const double* x, double* mean, double* d2, double* k) const {
         const double *height = fact(0), *rate = fact(1);
         std::fill_n(mean, p_, 0.0);
@@ -128,7 +128,7 @@ class Gaussians final : public Learner {
         if (width >= 0) append(x, width);
         if (size_) correct_weights(y);
     }
-    // The index of the width of the Gaussian that x becomes, or -1 if it becomes none
+    // The index of the width of a new Gaussian at x, or -1 for no new Gaussian
     int64_t novel(double e2, double mean2) const {
         for (int64_t q = 0; q < widths_; q++) {
             const double *height = fact(3 + q), *rate = fact(3 + widths_ + q);

@@ -1,4 +1,4 @@
-// Compiled once for each instruction set, with its flags, into a namespace of its own.
+// Compiled once for each instruction set, with its flags and in its own namespace.
 #include "leaves/affine_learner.hpp"
 #include "leaves/gaussians.hpp"
 #include "leaves/random_features.hpp"

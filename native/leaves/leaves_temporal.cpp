@@ -9,7 +9,7 @@ namespace onlinegp::ONLINEGP_ISA {
 Learner* make_temporal(const Plan& plan) { return new temporal::Temporal(plan); }
 Learner* make_smoothed_lags(const Plan& plan) { return new temporal::SmoothedLags(plan); }
 
-// Rooms for states, from small to large, until one is large enough
+// Sizes of arrays for states: the first size that is large enough is used
 template <int64_t S, int64_t... LARGER>
 static double likelihood(const TimedRows& rows, const std::vector<temporal::Block>& blocks, double* sigma2,
                          double* gradient) {

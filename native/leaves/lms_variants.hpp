@@ -25,7 +25,7 @@ struct StepRule {
     const double step, coherence, epsilon, penalty, radius, forgetting, mixing_step;
     const int64_t budget;
 
-    std::vector<std::string> numbers() const {  // of each center, in addition to its weights, for each kernel
+    std::vector<std::string> numbers() const {  // additional numbers of each center, for each kernel
         if (kind == StepKind::Mixed) return {};
         if (kind == StepKind::Significant) return {"influence", "density"};
         return {"kcc"};  // k(c, c)
@@ -57,7 +57,8 @@ class StepFilter final : public Learner {
     void flush() override {}
     void reserve(int64_t rows) override {
         const int64_t left = std::max<int64_t>(rule_.budget - f_.size, 0);
-        f_.reserve(f_.size + (left < rows ? left + 1 : rows));  // one more than the budget, before a center is removed
+        f_.reserve(f_.size +
+                   (left < rows ? left + 1 : rows));  // one center more than the budget, before a center is removed
         now_.reserve(f_.room, q_);
         if (f_.room <= spare_room_) return;
         spare_.resize(size_t(f_.room));
@@ -231,7 +232,7 @@ class StepFilter final : public Learner {
         int64_t last = f_.size;
         double* k = now_.k.data();
         bool is_new = false;
-        if (last == 0) {  // the very first center, which may start from y / k(x, x)
+        if (last == 0) {  // the first center, which may start from y / k(x, x)
             f_.append(x);
             number(0)[0] = kxx;
             k[0] = kxx;
@@ -272,7 +273,8 @@ class StepFilter final : public Learner {
             if (near.value <= square(rule_.radius)) return quantize(near.slot);
             if (f_.size == rule_.budget) {
                 const int64_t j = least(number(1));
-                for (int o = 0; o < p_; o++) now_.e[o] += k[j] * alpha(0, o)[j];  // the error without j
+                for (int o = 0; o < p_; o++)
+                    now_.e[o] += k[j] * alpha(0, o)[j];  // the error of the prediction without center j
                 between(j);
                 double* density = number(1);
                 const double influence = number(0)[j];
@@ -302,7 +304,7 @@ class StepFilter final : public Learner {
         get_center(f_.tiles.data(), d_, j, x_.data());
         row(*kernels_[0], f_.tiles.data(), f_.size, x_.data(), alpha(0, 0), spare_.data());
     }
-    // Let influences fade by one sample with the kernel row k
+    // Fade influences and densities, then add the kernel row k to the densities
     void fade(const double* k) {
         double *influence = number(0), *density = number(1);
         for (int64_t i = 0; i < f_.size; i++) {

@@ -1,4 +1,4 @@
-// The exact GP on the rows nearest to a question: onlinegp.models.local.learner, compiled.
+// The exact GP on the rows nearest to a point x: the twin of onlinegp.models.local.learner.
 #pragma once
 #include "leaves/neighbors.hpp"
 
@@ -6,7 +6,7 @@ namespace onlinegp::ONLINEGP_ISA {
 
 static constexpr double REDUNDANT = 1e-12;  // as in Python
 
-// delta = A^-1 E for A (m, m) and E (m, p), both used up; a row that those before it make redundant gets zero
+// delta = A^-1 E for A (m, m) and E (m, p), which are overwritten. Redundant rows get zero.
 static void solve_block(int64_t m, int64_t p, double* A, double* E, double* scale) {
     for (int64_t j = 0; j < m; j++) scale[j] = A[j * m + j];
     for (int64_t j = 0; j < m; j++) {
@@ -27,13 +27,12 @@ static void solve_block(int64_t m, int64_t p, double* A, double* E, double* scal
         }
 }
 
-// Room for one question at a time: its neighbors, and the matrix
+// Memory for the prediction at a point: its neighbors, and the matrix
 //
 //     [ A  ]         [ L    ]
 //     [ k' ]   ->    [ t'   ]      A = K + noise I = L L',  t = L^-1 k,  Z = L^-1 V
 //     [ V' ]         [ Z'   ]
-//
-// by columns, in groups of R rows: [group][column][R]. Elimination of the columns of A turns all rows at once.
+// by columns, in groups of R rows: [group][column][R]. Elimination of the columns of A converts all rows at once.
 class Question {
   public:
     // q values V of each neighbor
@@ -47,7 +46,7 @@ class Question {
           place_(size_t(store.width())),
           values_(size_t(q)) {}
 
-    // Find the neighbors of x, and return their number. All blocks of rows are shown to `each`.
+    // Find the neighbors of x, and return their number. Call `each` for all blocks of rows.
     template <class Each> int64_t search(const double* x, const Each& each) {
         store_.place(x, place_.data());
         store_.scan(place_.data(), nearest_, each);
@@ -75,7 +74,7 @@ class Question {
         const double v = diagonal(kernel_, x) - t2;
         *variance = (v < 0 ? 0 : v) + prior_.noise;  // NaN stays
     }
-    // Room for so many neighbors
+    // Allocate memory for this number of neighbors
     void reserve(int64_t m) {
         nearest_.reserve(m);
         const int64_t columns = (m + PANEL - 1) / PANEL * PANEL;
@@ -87,7 +86,7 @@ class Question {
         times_.resize(size_t(rows));
         own_.resize(size_t(rows));
         k_.resize(size_t(rows));
-        room_ = room;  // what fails leaves less room than there is, never more
+        room_ = room;  // set at the end: if an allocation fails, there is more memory than `room_` says
     }
     int64_t neighbors() const { return m_; }
     const Near& operator[](int64_t i) const { return nearest_[i]; }
@@ -105,7 +104,7 @@ class Question {
     double* group(int64_t g, int64_t j) { return matrix_.data() + (g * columns_ + j) * R; }
     double& at(int64_t i, int64_t j) { return group(i / R, j)[i % R]; }
 
-    // The inputs in tiles, that of the question behind those of the neighbors; the outputs
+    // The inputs in tiles, first of the neighbors, then of the point; the outputs
     void gather(const double* x) {
         columns_ = (m_ + PANEL - 1) / PANEL * PANEL;
         groups_ = (m_ + 1 + q_ + R - 1) / R;
@@ -129,7 +128,7 @@ class Question {
             }
             return 0;
         });
-        for (int64_t g = (m_ + R - 1) / R; g < groups_; g++)  // whose rows are not all used
+        for (int64_t g = (m_ + R - 1) / R; g < groups_; g++)  // groups with unused rows
             std::fill(group(g, 0), group(g, columns_), 0.0);
         for (int64_t j = 0; j < m_; j++) {
             values(nearest_[j].slot, values_.data());
@@ -137,12 +136,12 @@ class Question {
             at(m_, j) = k_[size_t(j)];
             for (int o = 0; o < q_; o++) at(m_ + 1 + o, j) = values_[size_t(o)];
         }
-        for (int64_t j = m_; j < columns_; j++) {  // to fill the last panel: nothing
+        for (int64_t j = m_; j < columns_; j++) {  // fill the last panel with zeros
             own_[size_t(j)] = INFINITY;
             for (int64_t g = j / R; g < groups_; g++) std::fill(group(g, j), group(g, j) + R, 0.0);
         }
     }
-    // k(x_i, x_j) a^|t_i - t_j| of the rows of group g and so many columns from j on, to [column][R]
+    // k(x_i, x_j) a^|t_i - t_j| for the rows of group g and several columns from j on, to [column][R]
     template <int Columns, class Shape>
     INLINE void covariances(const Shape& shape, int64_t g, int64_t j, double* to) const {
         constexpr int N = 2 * Columns;
@@ -161,8 +160,8 @@ class Question {
         EACH(n, N) store(to + n % Columns * R + n / Columns * W<double>, k[n]);
     }
 
-    // Four columns at a time: what those before them take off, then among themselves. Half of the first group may be
-    // above the diagonal, and half of the last one empty.
+    // Four columns at a time: subtract earlier columns, then eliminate among the four. Half of the first group may be
+    // above the diagonal, and half of the last group may be empty.
     void eliminate() {
         const int64_t last = groups_ - 1;
         const bool half_last = m_ + 1 + q_ - last * R <= W<double>;
@@ -175,9 +174,9 @@ class Question {
         }
     }
     struct Panel {
-        double scale[PANEL], L[PANEL][PANEL];  // one over the root of each pivot; ones on the diagonal
+        double scale[PANEL], L[PANEL][PANEL];  // 1 / sqrt(pivot); ones on the diagonal
     };
-    // The columns from j on in group g: H vectors of it, from this one on
+    // The columns from j on in group g: H of its vectors, from `half` on
     template <int H> INLINE void eliminate(int64_t g, int which, int64_t j, Panel& panel) {
         Vec<double> c[2][PANEL];
         subtract<H>(g, which, j, c);
@@ -188,7 +187,7 @@ class Question {
         EACH(n, PANEL)
             EACH(h, H) store(group(g, j + n) + (which + h) * W<double>, c[h][n] * panel.scale[n]);
     }
-    // c = A_gj - sum_{i < j} L_gi L_ji', in eight sums either way: fewer would wait for each other
+    // c = A_gj - sum_{i < j} L_gi L_ji', in eight independent sums, so that they do not wait for each other
     template <int H> INLINE void subtract(int64_t g, int which, int64_t j, Vec<double> (*c)[PANEL]) {
         EACH(n, PANEL)
             EACH(h, 2) c[h][n] = Vec<double>{};
@@ -204,8 +203,8 @@ class Question {
         EACH(n, PANEL)
             EACH(h, H) c[h][n] = load(group(g, j + n) + (which + h) * W<double>) - c[h][n];
     }
-    // The block on the diagonal = L diag(pivots) L', so that a pivot waits for one division; the roots come after them.
-    // A pivot that is nothing takes its row out.
+    // Factor the block on the diagonal as L diag(pivots) L', so that a pivot waits only for one division; the roots are
+    // computed afterwards. A row with a negligible pivot is left out.
     INLINE void factor(int64_t j, int which, const Vec<double> (*c)[PANEL], Panel& panel) const {
         double D[PANEL][PANEL];
         EACH(n, PANEL)
@@ -234,7 +233,7 @@ class Question {
     Buffer<double> place_, values_, matrix_, points_, rows_, times_, own_, k_;
 };
 
-// What the models of neighbors share: a kernel and rows
+// Base class of the models on the nearest rows: a kernel and rows
 template <class Model> class OnRows : public Model {
   public:
     int64_t size() const final { return store_.size(); }
@@ -247,7 +246,7 @@ template <class Model> class OnRows : public Model {
     }
 
   protected:
-    // Rows are in tiles too, if the kernel needs that
+    // If the kernel needs them, rows are also stored in tiles
     OnRows(const Plan& plan, bool (*needs_points)(const Kernel<double>&))
         : prior_(plan),
           d_(plan.features),

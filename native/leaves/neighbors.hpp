@@ -1,4 +1,4 @@
-// The rows that are kept, and the search for those nearest to a point: onlinegp.models.local, compiled.
+// The stored rows, and the search for the rows nearest to a point: the twin of onlinegp.models.local.
 #pragma once
 #include <algorithm>
 #include "learner.hpp"
@@ -6,7 +6,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// onlinegp.models.local.learner.LocalPrior and residual.ResidualPrior, with the parts of their distance
+// onlinegp.models.local.learner.LocalPrior and residual.ResidualPrior, with the parts of the distance
 struct LocalPrior {
     explicit LocalPrior(const Plan& plan)
         : noise(plan.number("noise")),
@@ -21,23 +21,24 @@ struct LocalPrior {
     const std::vector<double> rates, frequencies, radii;  // (d,) or none; (d,) for each of the periodic parts
 };
 
-// A row as a neighbor: near is what has a small rank r2 + fade age, and of equals the newer one
+// A row as a neighbor. The nearest rows have the smallest rank r2 + fade age. Of equal ranks, the newer row is nearer.
 struct Near {
     double rank;
     int64_t age, slot;  // the newest row has the age 0
     bool operator<(const Near& other) const { return rank < other.rank || (rank == other.rank && age < other.age); }
 };
 
-// Finds the nearest few of the rows that it is shown, a chunk at a time. It has a limit, beyond which a row is not
-// looked at: now and then the far ones are thrown away, which lowers it. Ranks are random, so hardly anything here
-// branches on how two of them compare.
+// Finds the nearest rows, chunk by chunk. Rows with a rank above a limit are ignored. From time to time the farthest
+// candidates are dropped, which lowers the limit. Comparisons of ranks are unpredictable, so the code avoids branches
+// on them.
 class Nearest {
   public:
-    static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // rows that are looked at together
-    static constexpr int64_t CHUNK = 4096 / BLOCK;              // blocks that are shown at a time
+    static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // number of rows that are compared at once
+    static constexpr int64_t CHUNK = 4096 / BLOCK;              // number of blocks in a chunk
 
     explicit Nearest(int64_t wanted) : most_(wanted), ranks_(size_t(CHUNK * BLOCK)), near_(size_t(CHUNK + 1)) {}
-    void clear(int64_t rows, int64_t newest) {  // before it is shown so many, of which the newest is in this slot
+    void clear(int64_t rows,
+               int64_t newest) {  // before a search over this number of rows; the newest row is in this slot
         rows_ = rows;
         newest_ = newest;
         wanted_ = most_ < rows ? most_ : rows;
@@ -45,17 +46,17 @@ class Nearest {
         count_ = 0;
         limit_ = wanted_ ? LARGEST : -INFINITY;
     }
-    void reserve(int64_t wanted) {  // room to find so many
+    void reserve(int64_t wanted) {  // memory for finding this number of rows
         if (4 * wanted <= room_) return;
-        const int64_t room = 2 * 4 * wanted;  // so that a store that grows seldom asks for more
+        const int64_t room = 2 * 4 * wanted;  // so that a growing store seldom allocates
         rank_.resize(size_t(room + BLOCK + W<double>));
         slot_.resize(size_t(room + BLOCK));
         sorted_.resize(size_t(room + BLOCK));
         least_.resize(size_t(room + W<double>));
-        room_ = room;  // what fails leaves less room than there is, never more
+        room_ = room;  // set at the end: if an allocation fails, there is more memory than `room_` says
     }
-    double* ranks() { return ranks_.data(); }  // of a chunk; infinite where there are no rows
-    // Look at the ranks of so many blocks, of which block i begins with the slot first_slot(i)
+    double* ranks() { return ranks_.data(); }  // ranks of a chunk; infinite without a row
+    // Compare the ranks of this number of blocks. Block i begins with the slot first_slot(i).
     template <class FirstSlot> void add(int64_t blocks, const FirstSlot& first_slot) {
         if (limit_ == LARGEST) begin_with(blocks * BLOCK);
         int64_t near = 0;
@@ -68,7 +69,7 @@ class Nearest {
         }
         for (int64_t n = 0; n < near; n++) add_block(ranks() + near_[size_t(n)] * BLOCK, first_slot(near_[size_t(n)]));
     }
-    int64_t sort() {  // returns how many there are
+    int64_t sort() {  // returns the number of neighbors
         if (count_ > wanted_) drop_far();
         if (count_) order();
         if (count_ > wanted_) count_ = wanted_;
@@ -90,8 +91,8 @@ class Nearest {
         }
         if (count_ > 4 * wanted_) shrink();
     }
-    // Lower the limit to what at least `wanted` of the n ranks do not exceed: dealt out to some lists, each of those
-    // many has one of at most the wanted-th smallest of their least ones
+    // Lower the limit to a value that at least `wanted` of the n ranks do not exceed: divide the ranks into lists, take
+    // the smallest rank of each list, and choose the wanted-th smallest of these
     void begin_with(int64_t n) {
         const int64_t lists = (4 * wanted_ + W<double> - 1) / W<double> * W<double>;
         if (n <= lists || !wanted_) return;
@@ -103,8 +104,8 @@ class Nearest {
         }
         limit_ = bound(least, lists);
     }
-    // What at least `wanted` of n values do not exceed, and few more. Values of at least zero are in the order of their
-    // bits, which are bisected.
+    // A limit that at least `wanted` of n values, and few more, do not exceed. Found by bisection over the bits, which
+    // have the same order as values of at least zero.
     double bound(const double* values, int64_t n) const {
         const int64_t enough = wanted_ + wanted_ / 8;
         Vec<double> least = load(values), most = least;
@@ -130,7 +131,7 @@ class Nearest {
         count_at_most<1>(&limit, values, n, &count);
         return count;
     }
-    // How many of n values do not exceed each of N limits
+    // For each of N limits, the number of values (of n) that do not exceed it
     template <int N>
     static INLINE void count_at_most(const double* limits, const double* values, int64_t n, int64_t* counts) {
         Int<double> found[N] = {};
@@ -141,7 +142,7 @@ class Nearest {
             EACH(i, W<double>) counts[k] += found[k][i];
         }
     }
-    void end_with_infinity() {  // up to a whole vector, or four
+    void end_with_infinity() {  // up to the end of a vector, or of four vectors
         for (int64_t i = count_; i < count_ + (W<double> < 4 ? 4 : W<double>); i++) rank_[size_t(i)] = INFINITY;
     }
     void drop_far() {
@@ -159,14 +160,15 @@ class Nearest {
         drop_far();
         if (count_ <= 2 * wanted_) return;
         for (int64_t i = 0; i < count_; i++) sorted_[size_t(i)] = one(i);
-        std::nth_element(sorted_.data(), sorted_.data() + wanted_, sorted_.data() + count_);  // the newest of equals
+        std::nth_element(sorted_.data(), sorted_.data() + wanted_,
+                         sorted_.data() + count_);  // of equal ranks, the newest row
         count_ = wanted_;
         for (int64_t i = 0; i < count_; i++) {
             rank_[size_t(i)] = sorted_[size_t(i)].rank;
             slot_[size_t(i)] = sorted_[size_t(i)].slot;
         }
     }
-    // Put each in its place: the number of those that are as near, less itself. Two equal ones would have the same
+    // Put each row in its place: the number of rows that are at least as near, minus one. Equal rows would get the same
     // place.
     void order() {
         end_with_infinity();
@@ -190,7 +192,7 @@ class Nearest {
 
     const int64_t most_;
     Buffer<double> ranks_;
-    Buffer<int64_t> near_;  // the blocks of a chunk that have a near row
+    Buffer<int64_t> near_;  // the blocks of a chunk with a near row
     Buffer<double> rank_, least_;
     Buffer<int64_t> slot_;
     Buffer<Near> sorted_;
@@ -198,9 +200,9 @@ class Nearest {
     double limit_ = LARGEST;
 };
 
-// The rows, in slots: X (slots, d), Y (slots, p), and where they are for the distance in tiles [tile][w][W]; where they
-// are wanted, X in tiles too. Row t is in slot t, or in slot t mod the number of slots of a full store, which writes
-// over its oldest row.
+// The rows in slots: X (slots, d), Y (slots, p), and their places for the distance in tiles [tile][w][W]; if needed, X
+// also in tiles. Row t is in slot t. A full store overwrites its oldest row: row t is in slot t mod the number of
+// slots.
 class Store {
   public:
     static constexpr int TILES = Nearest::TILES, BLOCK = Nearest::BLOCK;
@@ -230,7 +232,7 @@ class Store {
         put(full() ? oldest() : size_, x, y);
         if (!full()) size_++;
     }
-    // Continue as after so many rows, of which these are the last
+    // Continue as after this number of rows; the last of them are given
     void restore(int64_t n, int64_t seen, const double* X, const double* Y) {
         reserve(n ? n : 1);
         size_ = n;
@@ -248,7 +250,7 @@ class Store {
         for (int64_t i = 0, slot = oldest(); i < size_; i++, slot = (slot + 1) % size_) body(slot);
     }
 
-    // u (w,), where x is: onlinegp.models.local.distance
+    // the place u (w,) of x, see onlinegp.models.local.distance
     void place(const double* x, double* u) const {
         for (size_t j = 0; j < prior_.rates.size(); j++) {
             const double v = x[j] * prior_.rates[j];
@@ -260,8 +262,8 @@ class Store {
             for (int j = 0; j < d_; j++) *u++ = radius[j] * std::sin(frequency[j] * x[j]);
         }
     }
-    // Show all rows to `nearest`, for the place u, the newest first: they are often the nearest. The squared distances
-    // of each block are shown to `each` as well, with its first slot.
+    // Pass all rows to `nearest` for the place u. The newest rows come first, because they are often the nearest. Also
+    // call `each` with the squared distances and the first slot of each block.
     template <class Each> void scan(const double* u, Nearest& nearest, const Each& each) const {
         nearest.clear(size_, newest_);
         if (prior_.fade > 0)
@@ -275,7 +277,7 @@ class Store {
         const int64_t newest = newest_ / BLOCK;
         return (i <= newest ? newest - i : blocks() + newest - i) * BLOCK;
     }
-    // Room for at least so many rows, twice as much as before. What fails leaves everything as it is.
+    // Allocate memory for at least this number of rows, twice as much as before. A failure changes nothing.
     void reserve(int64_t rows) {
         if (rows <= room_) return;
         const int64_t room = room_for(rows);
@@ -323,7 +325,7 @@ class Store {
             nearest.add(count, first_slot);
         }
     }
-    // r2 + fade age of the rows of a block, infinite where there are none
+    // r2 + fade age of the rows of a block; infinite without a row
     template <bool Fades, class Each>
     INLINE void ranks(int64_t slot, const double* u, double* to, const Each& each) const {
         Vec<double> r2[TILES];

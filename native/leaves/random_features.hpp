@@ -6,7 +6,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// R and z are those of the regression with unit noise; squares (p,) is the sum of squared errors over their predicted
+// R and z belong to the regression with unit noise; squares (p,) is the sum of squared errors over their predicted
 // variances. The scratch has phi (m,) with room for D, then R^-T phi (m,), the variance of phi'w, and the target (p,).
 class Features final : public Fixed {
   public:
@@ -14,7 +14,7 @@ class Features final : public Fixed {
     int64_t work_per_row() const override { return 1 + m_ * m_ / 32; }
 
   private:
-    static constexpr double WORTH = 10;  // the given noise counts as this many rows
+    static constexpr double WORTH = 10;  // the weight of the parameter `noise` in rows
 
     Features(const Plan& plan, int64_t m, int64_t D)
         : Fixed(plan.features, plan.outputs, D + m + 1 + plan.outputs, true),

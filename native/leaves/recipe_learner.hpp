@@ -131,7 +131,7 @@ template <class T> class Filter final : public Model {
     void use(Scratch* lent) override {
         lent_ = static_cast<Prediction<T>*>(lent);
         if (!lent_) return;
-        delete own_;  // it does not see what is learned in the meantime
+        delete own_;  // it does not contain what is learned in the meantime
         own_ = nullptr;
         lent_->fresh = lent_->foreseen = false;
     }
@@ -154,7 +154,7 @@ template <class T> class Filter final : public Model {
     }
 
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
-        auto& state = const_cast<State<T>&>(state_);  // a product without pending updates does not change it
+        auto& state = const_cast<State<T>&>(state_);  // without pending updates, a product does not change the state
         onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance, stop);
     }
 

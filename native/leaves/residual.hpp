@@ -1,4 +1,4 @@
-// The GP on current residuals: onlinegp.models.local.residual, compiled.
+// The GP on current residuals: the twin of onlinegp.models.local.residual.
 #pragma once
 #include "leaves/covariances.hpp"
 #include "leaves/linear.hpp"
@@ -98,7 +98,7 @@ class ResidualModel final : public OnRows<Residual> {
         });
     }
 
-    // A question and what is said of it, for one thread
+    // A point and its prediction, for one thread
     struct Asked {
         explicit Asked(const ResidualModel& model)
             : question(model.prior_, model.kernel_, model.store_, model.d_, model.values()),
@@ -116,10 +116,10 @@ class ResidualModel final : public OnRows<Residual> {
         Buffer<double> sums;              // w'Y (p,), w'r (p,), and w'H (d + 1,) with a linear part
         Buffer<double> global, rest;      // k'alpha (p,), and k'alpha + w'r (p,)
         Buffer<double> line, g, scratch;  // the mean of the linear part (p,), its coefficients (d + 1,), room for them
-        double variance = 0, doubt = 0;   // of y without the linear part, and of that
+        double variance = 0, doubt = 0;   // variances of y without the linear part, and of the linear part
     };
 
-    // A row whose weights change by delta. k: its covariances with all rows, if they are known; slot: -1 if it left
+    // A row whose weights change by delta. k: its covariances with all rows, if known. slot: -1 if the row was removed.
     struct Change {
         int64_t slot;
         Covariances::Point point;
@@ -128,12 +128,12 @@ class ResidualModel final : public OnRows<Residual> {
 
     int values() const { return 2 * p_ + (is_linear_ ? d_ + 1 : 0); }
 
-    // Have in next_ what there is to say of x, if it is not there from the call before
+    // Compute the prediction for x in next_, unless the last call has done this
     void see(const double* x, bool answers) {
         const size_t bytes = size_t(d_) * sizeof(double);
         if (next_seen_ && std::memcmp(x, next_x_.data(), bytes) == 0) return;
         next_seen_ = false;
-        grow(store_.size() + 1);  // what fails leaves everything as it is
+        grow(store_.size() + 1);  // a failure changes nothing
         search_and_settle(x);
         if (!answers) return;
         answer(next_, x);
@@ -167,7 +167,7 @@ class ResidualModel final : public OnRows<Residual> {
             store(products, sum);
         }
     }
-    // Then its means and its variance
+    // Then the means and the variance
     void answer(Asked& asked, const double* x) const {
         const auto values = [&](int64_t slot, double* v) ALWAYS {
             for (int64_t o = 0; o < p_; o++) {
@@ -195,7 +195,7 @@ class ResidualModel final : public OnRows<Residual> {
         if (steps.local_variance) steps.local_variance[i] = variance;
     }
 
-    // Learn the row that was asked for
+    // Learn the row that was predicted
     void learn_row(const double* x, const double* y) {
         learn_errors(y);
         const bool full = store_.full();
@@ -231,7 +231,7 @@ class ResidualModel final : public OnRows<Residual> {
     }
     double line(const double* x, int64_t o) const { return is_linear_ ? line_.value(x, o) : 0.0; }
 
-    // One more row changes, whose delta is its residual until it is solved for
+    // Add a row whose weights change. Its delta is its residual until the equations are solved.
     void change(int64_t slot) {
         const size_t i = changes_.size(), w = size_t(store_.width()), d = size_t(d_);
         double *place = places_.data() + i * w, *x = points_.data() + i * d;
@@ -240,7 +240,7 @@ class ResidualModel final : public OnRows<Residual> {
         changes_.push_back({slot, {place, x, store_.born(slot)}, nullptr});
         for (int64_t o = 0; o < p_; o++) delta_[i * size_t(p_) + size_t(o)] = r(o)[slot] - line(x, o);
     }
-    // Change those of the neighbors with the largest residuals, without a row that is about to leave
+    // Change the neighbors with the largest residuals, except a row that will be removed
     void change_worst(int64_t leaves) {
         const int64_t m = refits_ ? next_.question.neighbors() : 0;
         double least = 0;
@@ -251,14 +251,15 @@ class ResidualModel final : public OnRows<Residual> {
             if (slot == leaves) continue;
             double misfit = 0;
             for (int64_t o = 0; o < p_; o++) misfit += square(r(o)[slot] - line(store_.x(slot), o));
-            const double rounded = misfit > least ? double(float(misfit)) : 0.0;  // so that copies are equal
-            misfits_.push_back({-rounded, i, slot});                              // and the nearer comes first
+            const double rounded =
+                misfit > least ? double(float(misfit)) : 0.0;  // so that duplicates have equal residuals
+            misfits_.push_back({-rounded, i, slot});           // and the nearer row comes first
         }
         const auto end = misfits_.begin() + std::ptrdiff_t(std::min(misfits_.size(), size_t(refits_)));
         std::partial_sort(misfits_.begin(), end, misfits_.end());
         for (auto one = misfits_.begin(); one < end; one++) change(one->slot);
     }
-    // delta = (K + noise I)^-1 r of the rows that change
+    // delta = (K + noise I)^-1 r for the rows that change
     void solve() {
         const int64_t count = int64_t(changes_.size());
         for (int64_t i = 0; i < count; i++) {
@@ -276,14 +277,14 @@ class ResidualModel final : public OnRows<Residual> {
             for (int64_t o = 0; o < p_ && changes_[i].slot >= 0; o++)
                 alpha(o)[changes_[i].slot] += delta_[i * size_t(p_) + size_t(o)];
     }
-    // The row in this slot loses its weight, and leaves
+    // Remove the row in this slot and its weight
     void take_out(int64_t slot) {
         change(slot);
         changes_.back().slot = -1;
         std::copy(store_.x(slot), store_.x(slot) + d_, left_x_.data());
         for (int64_t o = 0; o < p_; o++) delta_[(changes_.size() - 1) * size_t(p_) + size_t(o)] = -alpha(o)[slot];
     }
-    // Solve for the weights of the rows nearest to one that left: they take over what it taught
+    // Solve for the weights of the rows nearest to a removed row, so that they take over its contribution
     void refit_around(const double* x) {
         begin_pass();
         covariances_.visit([&](auto op) {
@@ -296,9 +297,9 @@ class ResidualModel final : public OnRows<Residual> {
         change_weights();
     }
 
-    // The residuals follow the weights, r -= K delta, in the next pass over the rows: usually that is the search for
-    // the neighbors of the next row. The residuals of the changed rows are computed from scratch in the same pass, so
-    // that rounding errors do not add up.
+    // The residuals are updated, r -= K delta, in the next pass over the rows, usually the search for the neighbors of
+    // the next row. The residuals of the changed rows are computed from scratch in the same pass, so that rounding
+    // errors do not add up.
     void search_and_settle(const double* x) {
         begin_pass();
         search(next_, x, [&](auto op, int64_t slot) ALWAYS { pass(op, slot); });
@@ -346,12 +347,12 @@ class ResidualModel final : public OnRows<Residual> {
     const double* alpha(int64_t o) const { return alpha_.data() + o * room_; }
     const double* r(int64_t o) const { return r_.data() + o * room_; }
 
-    // Room for so many rows, and for the weights that are solved for
+    // Allocate memory for this number of rows, and for the weights that change
     void grow(int64_t rows) {
         if (rows <= store_.room() || (room_ && store_.full())) return;
-        settle();  // what waits is in vectors that are replaced
+        settle();  // pending updates are in vectors that are replaced
         const int64_t room = store_.room_for(rows);
-        const int64_t most = 2 + std::min({refits_, prior_.neighbors, room});  // rows that change
+        const int64_t most = 2 + std::min({refits_, prior_.neighbors, room});  // number of rows that change
         Buffer<double> alpha(size_t(p_ * room)), r(size_t(p_ * room)), k { size_t(room) };
         for (int64_t o = 0; o < p_ && room_; o++) {
             std::copy(this->alpha(o), this->alpha(o) + room_, alpha.data() + o * room);
@@ -366,11 +367,11 @@ class ResidualModel final : public OnRows<Residual> {
         changes_.reserve(size_t(most));
         misfits_.reserve(size_t(std::min(prior_.neighbors, room)));
         if (is_linear_) line_.begin();
-        store_.reserve(rows);  // what fails leaves everything as it is
+        store_.reserve(rows);  // a failure changes nothing
         alpha_.swap(alpha);
         r_.swap(r);
         next_.k.swap(k);
-        next_seen_ = false;  // what it told was in the old one
+        next_seen_ = false;  // the prediction was in the old memory
         room_ = room;
     }
 
@@ -383,10 +384,10 @@ class ResidualModel final : public OnRows<Residual> {
     int64_t room_ = 0;
     Buffer<double> alpha_, r_;  // (p, room)
     Asked next_;
-    bool next_seen_ = false;  // whether next_ tells of next_x_, with the rows as they are
+    bool next_seen_ = false;  // whether next_ is the prediction for next_x_ with the current rows
     Buffer<double> next_x_{size_t(d_)}, left_x_{size_t(d_)}, error_{size_t(p_)};
-    std::vector<Near> misfits_;       // of the neighbors, in the place of ranks
-    std::vector<Change> changes_;     // whose effect on the residuals waits
+    std::vector<Near> misfits_;       // residuals of the neighbors, in place of ranks
+    std::vector<Change> changes_;     // changes whose effect on the residuals is pending
     Buffer<double> delta_;            // (changes, p)
     Buffer<double> places_, points_;  // (changes, width), (changes, d)
     Buffer<double> products_;         // (changes, p, W): k'alpha, while it is summed

@@ -73,8 +73,8 @@ struct Past {
 constexpr int64_t PAD = 8;
 static int64_t padded(int64_t k) { return (k + PAD - 1) / PAD * PAD; }
 
-// A = U'U in place, A (k, padded(k)), in the upper triangle; the lower one holds nothing afterwards. Return whether A
-// is positive definite.
+// A = U'U in place, A (k, padded(k)), in the upper triangle; the lower triangle is undefined afterwards. Return whether
+// A is positive definite.
 static bool factorize(int64_t k, double* A) {
     const int64_t stride = padded(k);
     for (int64_t l = 0; l < k; l++) {
@@ -169,7 +169,7 @@ class SmoothedLags final : public Fixed {
         constexpr double FARTHEST = 15;
         return std::min(std::max(mean, -FARTHEST), FARTHEST);
     }
-    // The inputs of row t: those of its past, then the columns of x
+    // The inputs of row t: first from its past, then the columns of x
     void inputs(const Past& past, int64_t t, const double* x, double* out) const {
         past.inputs(t, out);
         out += k_ - (d - (time_column_ >= 0));
@@ -219,7 +219,7 @@ class SmoothedLags final : public Fixed {
             variance[o] *= room.s2[o];
         }
     }
-    // The prediction for x, some steps ahead, and the ratio of its variance to that of one step
+    // The prediction for x several steps ahead, and its variance in units of the variance one step ahead
     double ahead(int64_t o, const double* a, const double* x, const Room& room, double& psi2) const {
         const int64_t steps = steps_to(x);
         psi2 = 1;
@@ -279,7 +279,7 @@ class SmoothedLags final : public Fixed {
         }
         yy_[size_t(o)] = forgetting_ * yy_[size_t(o)] + value * value;
     }
-    // The clipped value of a row with the error e. Also update the size of errors.
+    // The value of a row, clipped if its error e makes it an outlier. Update the robust deviation of the errors.
     double believed(int64_t o, double y, double e) {
         constexpr double CLIP = 4, BELIEVED = 3;
         const int64_t count = position_ - earliest_ + 1;
@@ -292,7 +292,7 @@ class SmoothedLags final : public Fixed {
         if (is_wild && wild < BELIEVED) return y - e + (e > 0 ? CLIP : -CLIP) * before;
         return y;
     }
-    // The forecaster and the tightness of the prior with the largest evidence
+    // Choose the forecaster and the prior precision with the largest evidence
     void choose(int64_t o, const Room& room) {
         constexpr double TIGHTNESS[] = {10, 100, 1000};
         double *A = room.A, *b0 = room.b0, *z = room.change;

@@ -16,7 +16,7 @@ struct Block {
     int64_t harmonic;
     bool sine;
     int64_t power, column;
-    int64_t first;  // of its states
+    int64_t first;  // index of its first state
 
     int64_t states() const {
         constexpr int64_t counts[] = {1, 1, 2, 3, 2};
@@ -39,7 +39,7 @@ static void times(int64_t k, const double* A, const double* B, bool transposed, 
         }
 }
 
-// The covariance of a block at time 0, (k, k); that of a Matern process at all times
+// The covariance of a block at time 0, (k, k). For a Matern process it is the covariance at all times.
 static void start(const Block& block, double* P) {
     const int64_t k = block.states();
     const double v = block.variance, a = block.rate;
@@ -106,7 +106,7 @@ static Transition transition(const Block& block, double dt) {
     return out;
 }
 
-constexpr int64_t FIELDS = 12;  // of a block in Python
+constexpr int64_t FIELDS = 12;  // number of fields of a block in Python
 
 // From a table (blocks, FIELDS) in the order of the fields in Python
 static std::vector<Block> blocks_of(const double* table, int64_t count) {
@@ -120,8 +120,7 @@ static std::vector<Block> blocks_of(const double* table, int64_t count) {
     return blocks;
 }
 
-// h(t) of all blocks. Harmonics of one season follow each other: each is the product of the one before and the
-// first.
+// h(t) of all blocks. The harmonics of a season follow each other: each is the product of the previous and the first.
 static void observe(const std::vector<Block>& blocks, double t, const double* x, double* h) {
     constexpr double TWO_PI = 6.283185307179586476925286766559;
     double period = 0, cos1 = 1, sin1 = 0, cosine = 1, sine = 0;

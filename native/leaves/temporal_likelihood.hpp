@@ -1,4 +1,4 @@
-// The likelihood of a series under a Gaussian process over time, and its gradient, by a pass back through the filter.
+// The likelihood of a series under a Gaussian process over time, and its gradient by backpropagation.
 // onlinegp.models.temporal.structure.Structure.likelihood is the definition.
 #pragma once
 #include "leaves/state_space.hpp"
@@ -28,10 +28,10 @@ template <int64_t S> struct Wide {
     }
 };
 
-// Rows are kept in arrays of S numbers, at least the states; what lies beyond them is zero
+// Rows are stored in arrays of S numbers, at least the number of states; the rest is zero
 template <int64_t S> class Likelihood {
   public:
-    static constexpr size_t PARAMETERS = 4;  // of a block: variance, rate, drift, slope drift
+    static constexpr size_t PARAMETERS = 4;  // parameters of a block: variance, rate, drift, slope drift
 
     Likelihood(std::vector<Block> blocks, const TimedRows& rows)
         : blocks_(std::move(blocks)),
@@ -47,7 +47,7 @@ template <int64_t S> class Likelihood {
 
     double sigma2() const { return sigma2_; }
 
-    // The logarithms of the standard deviations of all rows that count, sigma included
+    // Sum of the logarithms of the standard deviations of all counted rows, including sigma
     double forward() {
         kept_.resize(size_t(rows_.n * stride()));
         Buffer<double> state(size_t(S + S * S));
@@ -86,10 +86,11 @@ template <int64_t S> class Likelihood {
         return logs + 0.5 * counted * std::log(sigma2_);
     }
 
-    // The derivatives by the variance, rate, drift and slope drift of each block, (blocks, 4), after `forward`
+    // The derivatives for variance, rate, drift and slope drift of each block, (blocks, 4), after `forward`
     void backward(double* gradient) {
         Buffer<double> state(size_t(3 * S + S * S));
-        double *m = state.data(), *q = m + S, *g = q + S, *P = g + S;  // derivatives by what has these names there
+        double *m = state.data(), *q = m + S, *g = q + S,
+               *P = g + S;  // derivatives for the variables of the same name in `forward`
         std::fill_n(gradient, PARAMETERS * blocks_.size(), 0.);
         for (int64_t i = rows_.n - 1; i >= 0; i--) {
             const Row row = at(i);
@@ -123,12 +124,12 @@ template <int64_t S> class Likelihood {
     }
 
   private:
-    static constexpr double PRIOR_ROWS = 2;  // of sigma^2
-    static constexpr int64_t SQUARE = 9;     // numbers of A or Q, at most
-    static constexpr size_t DRIFT = 2;       // the place of its derivative
+    static constexpr double PRIOR_ROWS = 2;  // weight of the prior of sigma^2
+    static constexpr int64_t SQUARE = 9;     // largest number of entries of A or Q
+    static constexpr size_t DRIFT = 2;       // index of its derivative
 
     struct Row {
-        double *dt, *e, *v, *h, *g, *m, *AP;  // h and g (S,), m of moving states, and their columns of A P
+        double *dt, *e, *v, *h, *g, *m, *AP;  // h and g (S,); m of moving states, and their columns of A P
     };
     int64_t stride() const { return 8 + (2 + int64_t(moving_.size())) * S + moving_room(); }
     int64_t moving_room() const { return (int64_t(moving_.size()) + 7) / 8 * 8; }
@@ -157,7 +158,7 @@ template <int64_t S> class Likelihood {
     double slope(double e) const { return 2 * std::min(std::max(e, -rows_.robust), rows_.robust); }
     double believed(double e, double v) const { return v * std::max(1., std::fabs(e) / (std::sqrt(v) * rows_.robust)); }
 
-    // A derivative by one of the parameters of a block, of what `fill` writes, times weights (count,)
+    // The derivative of the numbers from `fill` for a parameter of a block, multiplied by weights (count,) and added
     template <class Fill>
     static double derivative(Block block, double Block::* of, int64_t count, const double* weights, const Fill& fill) {
         const double value = block.*of, step = 1e-4 * value + 1e-12;
@@ -241,7 +242,7 @@ template <int64_t S> class Likelihood {
         }
         move(blocks_, back_.data(), m, P, S);
     }
-    // Turn sums over rows with the same time step into derivatives
+    // Convert sums over rows with the same time step to derivatives
     void flush(double* gradient) {
         for (size_t b = 0; b < blocks_.size(); b++) {
             if (dt_ > 0 && blocks_[b].kind == Block::WALK) {
@@ -260,9 +261,9 @@ template <int64_t S> class Likelihood {
     const std::vector<Block> blocks_;
     const int64_t states_;
     const TimedRows rows_;
-    std::vector<int64_t> moving_;  // states of other blocks than walks
+    std::vector<int64_t> moving_;  // states of blocks that are not random walks
     std::vector<Transition> transitions_, back_, sums_;
-    Buffer<double> kept_;  // of each row
+    Buffer<double> kept_;  // stored numbers of each row
     double dt_ = 0, sigma2_ = 1;
 };
 

@@ -1,7 +1,6 @@
-// Kernel rows: k(c, x) for tiles of W centers, laid out [tile][d][W], against one point or several.
-//
-// A shape evaluates a few tile-point pairs together. The stationary kernels, with or without a variance, have shapes of
-// their own. Any other kernel runs as a postfix program. `visit` chooses the shape once per row.
+// Kernel rows: k(c, x) of one or several points x with tiles of W centers in the layout [tile][d][W].
+// A shape evaluates a few pairs of tiles and points at once. Stationary kernels, with or without a variance, have their
+// own shapes. Other kernels run as postfix programs. `visit` chooses the shape once per row.
 #pragma once
 #include "linear_algebra/memory.hpp"
 #include "recipe/recipe.hpp"
@@ -27,8 +26,8 @@ template <class T> struct Kernel {
     static constexpr int WIDEST = 1000;
 
     int d = 0, length = 0;
-    bool constant_diagonal = true;  // k(x, x) is the same everywhere,
-    double everywhere = 0;          // namely this
+    bool constant_diagonal = true;  // k(x, x) is equal everywhere
+    double everywhere = 0;          // its value
     Buffer<Leaf<T>> code;
     Buffer<T> values;
 
@@ -51,7 +50,9 @@ template <class T> struct Kernel {
         }
         if (constant_diagonal) everywhere = diagonal_of(*this, static_cast<const T*>(nullptr));
     }
-    bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // k decreases with it
+    bool tells_distance() const {
+        return stationary_leaf() && !code[0].each && d <= WIDEST;
+    }  // whether k decreases with the distance
     bool scaled() const { return length == 2 && code[1].op == Op::Scale; }
     bool stationary_leaf() const { return (length == 1 || scaled()) && code[0].op <= Op::Matern52; }
 };
@@ -79,7 +80,7 @@ template <bool Each, class T, class Pairs> INLINE void squared_distances(const L
     }
 }
 
-// The kernel of N squared distances, in place. `unit` is 1 / length_scale^2 if they are not scaled, else 1.
+// The kernel at N squared distances, in place. `unit` is 1 / length_scale^2 for unscaled distances, else 1.
 template <int N, Op op, class T> INLINE void of(const Leaf<T>& leaf, T unit, Vec<T>* k) {
     typedef Vec<T> V;
     const V farthest = V{} + (sizeof(T) == 8 ? T(FARTHEST) : T(1e37));  // infinity times 2^-infinity would be NaN

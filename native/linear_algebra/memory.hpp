@@ -71,9 +71,8 @@ class Carver {
 };
 
 // Allocates blocks of all sizes from large slabs, and reuses freed blocks. For one thread.
-//
-// Sizes are rounded up to sixteen steps per doubling. So at most a sixteenth is wasted, the number of lists of free
-// blocks is fixed, and freeing cannot fail.
+// Sizes are rounded up to sixteen steps per doubling. So at most a sixteenth of the memory is wasted, the number of
+// lists of free blocks is fixed, and freeing cannot fail.
 class Pool {
   public:
     Pool() = default;
@@ -109,7 +108,7 @@ class Pool {
         int index;
         size_t bytes;
     };
-    static constexpr int STEPS = 16, KINDS = 1024;  // more than a 64-bit size can have
+    static constexpr int STEPS = 16, KINDS = 1024;  // more kinds than 64-bit sizes have
     static constexpr size_t SLAB = size_t(1) << 21;
 
     // With n + 1 units, n = 1xxxx yyy... in binary: kinds differ in the position of the first one and in the xxxx

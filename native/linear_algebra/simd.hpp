@@ -221,7 +221,7 @@ template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> lanes() {  // 0, 1, 
     for (int i = 0; i < W<T, B>; i++) lane[i] = i;
     return lane;
 }
-// The lanes below `count`: all bits set there, none elsewhere.
+// A mask of the lanes below `count`: all bits are set in these lanes, and none in others.
 template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> first_lanes(int count) {
     return lanes<T, B>() < (Int<T, B>{} + count);
 }
@@ -302,8 +302,8 @@ template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
     return (V)((Bits<T>)(p * r) ^ (Bits<T>)t << (8 * sizeof(T) - 1));
 }
 
-// Vectors of at most four lanes with the same names, for triangles. Wider vectors waste more work at the diagonal, and
-// cross a cache line whenever a row moves up by one.
+// The same functions for vectors of at most four lanes, for triangles. Wider vectors waste more work at the diagonal,
+// and cross a cache line whenever a row moves up by one.
 namespace narrow {
 template <class T> constexpr int B = ONLINEGP_BYTES < 4 * int(sizeof(T)) ? ONLINEGP_BYTES : 4 * int(sizeof(T));
 template <class T> using Vec = ONLINEGP_ISA::Vec<T, B<T>>;

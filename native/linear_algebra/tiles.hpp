@@ -15,7 +15,7 @@ template <class T> INLINE void get_center(const T* tiles, int d, int64_t i, T* x
     for (int j = 0; j < d; j++) x[j] = p[j * W<T>];
 }
 
-// Of m centers, those after j move up by one, and the last slot becomes zero
+// Remove center j of m: later centers move up by one, and the last slot becomes zero
 template <class T> INLINE void remove_center(T* tiles, int d, int64_t j, int64_t m) {
     const int64_t step = int64_t(d) * W<T>, last = (m - 1) / W<T>;
     Int<T> moved = ~first_lanes<T>(int(j % W<T>));
@@ -117,7 +117,7 @@ template <class T> INLINE Vec<T> infinite_beyond(Vec<T> v, int64_t lanes) {
     return lanes >= W<T> ? v : (first_lanes<T>(int(lanes)) ? v : Vec<T>{} + T(INFINITY));
 }
 
-// The smallest of m values; value(t) gives those of tile t
+// The smallest of m values; value(t) returns the values of tile t
 template <class T, class Value> INLINE Best<T> smallest(int64_t m, const Value& value) {
     Smallest<T> all;
     for (int t = 0; t * W<T> < m; t++) all.add(infinite_beyond<T>(value(t), m - t * W<T>));

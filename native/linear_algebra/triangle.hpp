@@ -46,7 +46,7 @@ template <class T> struct Factor : Triangle<T> {
         side[m] = 1 / last;
     }
 
-    // x <- L^-1 x for the entries from `first` to `last`; those before are zero or solved already
+    // x <- L^-1 x for the entries from `first` to `last`; earlier entries are zero or already solved
     void forward(int64_t m, T* x, int64_t first = 0, int64_t last = INT64_MAX) const {
         for (int64_t i = first / 4 * 4; i < m && i < last; i += 4) {
             if (next) fetch(next + (column(i) + i - s), 4 * length(i));
@@ -112,7 +112,7 @@ template <class T> struct Factor : Triangle<T> {
         turn.n[j] = side[j];
         turn.e[j] = turn.f[j] = 0;
         std::memset(Y, 0, rows * sizeof(T));
-        Y--;  // the value for row r is stored at row r - 1, its new place
+        Y--;  // the value of row r is stored at row r - 1, its new place
         for (int64_t r = j + 1; r < m; r++) Y[r] = side[j] * column(j)[r];
         Length nu{square(side[j]), double(side[j]), 1.0 / double(side[j])};
         int64_t i = j + 1;
@@ -131,7 +131,7 @@ template <class T> struct Factor : Triangle<T> {
   private:
     struct Length {
         double square, value, inverse;
-    };  // of n up to here
+    };  // the length of n up to here
     // G columns from i on: to <- e l + f Y, and Y <- Y + n l, first in their own rows, then below
     template <int G, bool Solve> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, Length& nu, T* x) {
         T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i, l[G][G], y[G][G];
@@ -192,8 +192,8 @@ template <class T> struct Factor : Triangle<T> {
         }
         EACH(g, G) to[g][turn.m] = to[g][rows] = 0;  // the last lane may have come from the next column
     }
-    // Four columns from i on. The rows of their corner are scaled first, so that each step waits for one multiplication
-    // only.
+    // Four columns from i on. The rows of their corner are scaled first, so that each step waits only for one
+    // multiplication.
     struct Columns {
         typedef T Four __attribute__((vector_size(4 * sizeof(T))));  // stored and read with one instruction
         T *p, inv[4], low[4][4];
@@ -205,7 +205,7 @@ template <class T> struct Factor : Triangle<T> {
                 EACH(c, 4)
                     if (c < r) low[r][c] = *at(c, i + r);
         }
-        INLINE Columns(const Factor& L, int64_t i, T* x) : Columns(L, i) {  // x is solved for here
+        INLINE Columns(const Factor& L, int64_t i, T* x) : Columns(L, i) {  // solve for x here
             Four s;
             EACH(r, 4) s[r] = x[i + r] * inv[r];
             EACH(c, 4)
@@ -278,8 +278,8 @@ template <class T> struct Symmetric : Triangle<T> {
     }
 
   private:
-    // Above the diagonal, symmetry tells `sums`: over the k before c, n_k T_kc add up to e_c Y_c + f_c q, with q the
-    // sum of n_k S_kl n_l over k before the group, and l before c.
+    // Above the diagonal, `sums` follows from symmetry: the sum of n_k T_kc over k before c is e_c Y_c + f_c q, where q
+    // is the sum of n_k S_kl n_l over k before the group and l before c.
     INLINE void turn_rows(const Turn<T>& turn, int64_t first, int64_t i, T* sums, T& q) {
         constexpr int G = W<T>;
         const int64_t j = turn.j;
@@ -325,7 +325,7 @@ template <class T> struct Symmetric : Triangle<T> {
         const auto tile = [&](int64_t r) ALWAYS { read(r), transpose<T>(own), combine_columns(r); };
         if (first < i) tile(first);
         EACH(g, G - 1)
-            held[g] = first + g < j ? own[g] : own[g + 1];  // without column j: those after it move left by one
+            held[g] = first + g < j ? own[g] : own[g + 1];  // without column j: later columns move left by one
         for (int64_t r = first + G; r < i; r += G) {
             tile(r);
             held[G - 1] = own[0];

@@ -88,7 +88,7 @@ void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& predic
     conclude(recipe, state, prediction);
 }
 
-// Whether the centers already express x
+// Whether x lies in the span of the centers
 template <class T> bool expresses(const Recipe& recipe, const State<T>& state, const Prediction<T>& prediction) {
     if (!recipe.projects()) return false;
     const double share = max(SMALLEST_NOVELTY, 4.0 * recipe.belief.jitter);
@@ -152,8 +152,8 @@ template <class T> INLINE Vec<T> admitted_dQ(const State<T>& state, const Predic
     return fma(q * q, splat<T>(T(1.0 / prediction.gamma2)), load(state.dQ + i));
 }
 
-// The contribution of the center that was removed last to dQ: z^2, with z = L^-T of its row of L divided by the last
-// entry, which is already solved
+// The contribution of the last removed center to dQ: z^2, where z = L^-T applied to its row of L, divided by the last
+// entry; z is already solved
 template <class T> void settle(State<T>& state) {
     for (int64_t i = 0; i < state.size; i += W<T>)
         store(state.dQ + i, load(state.dQ + i) - load(state.gone + i) * load(state.gone + i));

@@ -5,7 +5,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-constexpr int AHEAD = 4;  // points that share one pass over the centers
+constexpr int AHEAD = 4;  // number of points that share a pass over the centers
 
 // KLMS: alpha <- [alpha; step e]. W samples are evaluated against the full tiles, and together become the next tile.
 template <class T> bool is_klms(const Recipe& recipe, const State<T>& state) {
@@ -64,12 +64,12 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
 // Kernel rows of the next few samples and the current centers. Each row is completed when its sample is learned.
 template <class T> class RowsAhead {
   public:
-    void reserve(int64_t room) {  // rows are swapped with those of a prediction, which may also be a shared one
+    void reserve(int64_t room) {  // rows are swapped with rows of a prediction, which may be shared
         if (room == room_) return;
         for (Buffer<T>& row : rows_) row.resize(room);
         room_ = room;
     }
-    // The rows of x (AHEAD, d), with the capacity of those of a prediction
+    // The kernel rows of x (AHEAD, d), with the capacity of the rows of a prediction
     void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x, int64_t room) {
         size_ = state.size;
         reserve(room);

@@ -41,7 +41,7 @@ template <class T> void multiply_factor(State<T>& state, const float* R) {
     }
 }
 
-// Compute kcc, L and dQ, which are zero before, from the centers, as if these were admitted one after the other
+// Compute kcc, L and dQ, which are zero before, as if the centers were admitted one after the other
 template <class T>
 void factor_again(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
     const BeliefPart& belief = recipe.belief;

@@ -13,7 +13,7 @@ template <class T> void shrink(State<T>& state, Prediction<T>& prediction, doubl
     }
 }
 
-// Multiply the lazy scalar into S before it becomes too small; nothing may be pending
+// Multiply `scale` into S before it becomes too small; nothing may be pending
 template <class T> void settle_scale(State<T>& state) {
     if (state.scale >= SMALLEST_SCALE) return;
     state.S.shrink(T(state.scale), T(1.0 - state.scale), int(state.size));

@@ -25,9 +25,9 @@ template <class T> struct Prediction final : Scratch {
     double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0;
     double k2 = 0;           // |k|^2, Beta and Isotropic
     double t2 = 0, th = 0;   // t . t, t . h
-    T largest = 0;           // of |k|, if the dictionary compares centers
+    T largest = 0;           // largest |k|, if the dictionary compares centers
     bool projected = false;  // q belongs to t
-    bool fresh = false;      // it is for the current x and state
+    bool fresh = false;      // whether this is the prediction for the current x and state
     bool announced = false, foreseen = false;
     int64_t room = 0;
 

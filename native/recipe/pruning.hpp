@@ -4,7 +4,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// The weights of the current centers as they would be with x admitted, a (m,) for output o, and q = L^-T t for dQ
+// The weights of the current centers after admitting x, a (m,) for output o, and q = L^-T t for dQ
 template <class T> void foretell(State<T>& state, Prediction<T>& prediction, const Gain<T>& gained, int o, T* a) {
     const int m = int(state.size);
     const T c = prediction.c[o], *b = state.weights(o), *t = prediction.t.data();

@@ -14,13 +14,13 @@ template <class T> struct State {
     int64_t size = 0, capacity = 0, seen = 0;
     double scale = 1, bound = 0, power = 1, evidence = 1;
     T *tiles = nullptr, *alpha = nullptr, *kcc = nullptr, *dQ = nullptr, *rowsum = nullptr;  // alpha: (p, capacity)
-    T* gone = nullptr;  // (m,), the row of L of the center that left last, where dQ is kept; it is owed what that
-                        // center added
+    T* gone = nullptr;  // (m,), the row of L of the last removed center, if dQ is tracked: its contribution to dQ is
+                        // still to be subtracted
     bool owed = false;
     int64_t* born = nullptr;
     Factor<T> L;
     Symmetric<T> S;
-    Pool* pool = nullptr;  // the allocator; null for the heap
+    Pool* pool = nullptr;  // allocator; null means the heap
 
     State(const Recipe& recipe, int d, int p) : recipe(recipe), d(d), p(p) {}
     State(const State&) = delete;
@@ -53,8 +53,8 @@ template <class T> struct State {
         return first;
     }
 
-    // Grow to this many rows by doubling. From half of the budget on, grow to the whole budget and one more sample, so
-    // that a fleet whose models grow at the same time wastes little memory.
+    // Grow to this number of rows by doubling. From half of the budget on, grow to the budget plus one sample, so that
+    // a fleet whose models grow at the same time wastes little memory.
     void reserve(int64_t rows) {
         if (rows <= capacity) return;
         int64_t wanted = 2 * capacity > rows ? 2 * capacity : rows;

@@ -27,7 +27,7 @@ void predict_one(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state,
     prediction.projected = false;
 }
 
-// Apply pending updates: that of S, by a product with any vector, and that of dQ
+// Apply the pending updates of S (by a product with any vector) and of dQ
 template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
     prediction.reserve(state.capacity);
     if (state.S.pending) state.S.multiply(int(state.size), prediction.k.data(), prediction.n.data());
@@ -69,7 +69,7 @@ Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Predi
     if (slot == NEW && expresses(recipe, state, prediction)) slot = 0;
     if (slot == NEW && state.full()) {
         left = center_to_remove(recipe, state, prediction);
-        if (left == state.size) {  // x itself is rejected: it is projected onto the centers, or ignored
+        if (left == state.size) {  // x itself is removed: project it onto the centers, or ignore it
             slot = recipe.projects() ? 0 : IGNORE;
             left = NEW;
         }

@@ -1,5 +1,4 @@
-// Intervals stretched until they contain y as often as they should: the twin of ConformalLearner in
-// onlinegp.models.combined.conformal.
+// Intervals stretched to the right coverage: the twin of ConformalLearner in onlinegp.models.combined.conformal.
 #pragma once
 #include "wrappers/error_tracking.hpp"
 #include "tree.hpp"
@@ -41,8 +40,8 @@ class Conformal final : public Outer {
         }
     }
 
-    // Whether the interval of an unstretched prediction misses y: |cdf(y) - 1/2| > level / 2. Where y is on the same
-    // side of the quantiles of all components, no distribution function is needed.
+    // Whether the interval of an unstretched prediction misses y: |cdf(y) - 1/2| > level / 2. If y is on the same side
+    // of the quantiles of all components, no distribution function is needed.
     bool missed(const Components& row, double y) const {
         bool all_inside = true, all_below = true, all_above = true;
         for (int64_t k = 0; k < kinds.count(); k++) {

@@ -1,6 +1,5 @@
-// Error tracking of the models made of models: scales, weights and intervals, one row at a time.
-// onlinegp.models.error_tracking is the definition. Operations have the same order as there, so that the bits are the
-// same.
+// Recursions over errors for the models that wrap other models: scales, weights and intervals, one row at a time.
+// onlinegp.models.error_tracking is the definition. Operations have the same order, so that the bits are equal.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -25,7 +24,7 @@ struct FadingWeightsRule {
     double fade, cut, least;
 };
 
-// The weights (m,) that follow from log weights (m,), the largest of which is zero
+// The weights (m,) from log weights (m,), the largest of which is zero
 inline void shares(int64_t m, const double* log_weights, double* out) {
     double sum = 0;
     for (int64_t k = 0; k < m; k++) {

@@ -53,8 +53,7 @@ class HeavyTailed final : public Outer {
         const size_t inside = size_t(inner->kinds.count());
         for (int o = 0; o < p; o++) {
             const Components in = inner->predicted(w)(i, o), row = predicted(w)(i, o);
-            const Components normal{in.weight, row.mean,
-                                    row.scale};  // the inner prediction, stretched, with its own weights
+            const Components normal{in.weight, row.mean, row.scale};  // the stretched inner prediction with its weights
             densities_[0] = inner->kinds.log_density(normal, y[o]);
             for (size_t part = 1; part < parts_; part++)
                 densities_[part] = kinds.log_density_of(row, int64_t(inside + part - 1), y[o]);
@@ -68,7 +67,7 @@ class HeavyTailed final : public Outer {
         }
     }
 
-    const size_t parts_;  // the node inside, and the t distributions
+    const size_t parts_;  // the inner node, and the t distributions
     const FadingScaleRule of_scales_;
     const FadingWeightsRule of_weights_;
     Vector total_, count_, log_weights_, densities_;

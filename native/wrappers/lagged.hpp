@@ -5,8 +5,8 @@
 
 namespace onlinegp {
 
-// Row i is predicted from y up to row i - horizon, by a node inside that has learned the rows up to i - horizon. With a
-// horizon above one, rows wait until they may be learned, and a block goes row by row.
+// Row i is predicted from y up to row i - horizon, by an inner node that has learned the rows up to i - horizon. With a
+// horizon above one, rows wait until they may be learned, and a block is processed row by row.
 class Lagged final : public Outer {
   public:
     // Each input is the mean of a group of past values. `lags` concatenates the groups, and `sizes` has their sizes.
@@ -59,7 +59,7 @@ class Lagged final : public Outer {
         slot(w).inputs.reserve(size_t(rows * inner->d));
     }
     bool only_stores() const override { return horizon_ == 1 && inner->only_stores(); }
-    // Each row is treated as the next row
+    // Treat each row as the next row
     void predict(int64_t n, const double* X, Workspace& w) const override {
         Outer::predict(n, inputs(n, X, nullptr, false, w), w);
     }
@@ -104,7 +104,7 @@ class Lagged final : public Outer {
     }
     void remember(int64_t n, const double* Y) { push(past_, n, Y, p); }
 
-    // Append rows, and remove the oldest ones
+    // Append rows, and remove the oldest rows
     static void push(Vector& kept, int64_t n, const double* rows, int64_t width) {
         const int64_t most = int64_t(kept.size()) / (width ? width : 1);
         const int64_t stay = std::max<int64_t>(0, most - n);

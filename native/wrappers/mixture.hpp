@@ -13,24 +13,24 @@ namespace onlinegp {
 
 // The gate: the certainty of members compared with their usual certainty
 struct GateRule {
-    double power, keep, largest;  // of the gate; of the usual log std per row; of log std
+    double power, keep, largest;  // exponent of the gate; factor per row of the usual log std; limit of log std
 };
 
-// What the record of a member counts for: see `lasting` in onlinegp.models.combined.mixture
+// The effect of the record of a member: see `lasting` in onlinegp.models.combined.mixture
 struct RecordRule {
-    double rows, most;  // that it counts for; the most nats
+    double rows, most;  // its weight in rows; its limit in nats
 };
 
-// Detects that a stream has changed, and keeps the latest rows: the twin of ChangeDetector in
-// onlinegp.models.combined.change_detector. The readable learners react to a change.
+// Detects changes of a stream, and stores the last rows: the twin of ChangeDetector in
+// onlinegp.models.combined.change_detector. The Python learners react to a change.
 class ChangeDetector {
   public:
     struct Rule {
         double clip, alarm, worse;  // nats
-        double keep, limit;         // of the usual density: per row, and its absolute value
+        double keep, limit;         // of the usual density: factor per row, and limit
         double rest;                // rows
-        int64_t log;                // rows that are kept
-        double least;               // of log densities
+        int64_t log;                // number of stored rows
+        double least;               // lower limit of log densities
         Vector pauses;              // rows after a start
         std::vector<size_t> fresh;
         size_t window;
@@ -91,7 +91,7 @@ class ChangeDetector {
 
     const Rule rule_;
     const int d_, p_;
-    Vector state_, log_x_, log_y_;  // see the readable twin
+    Vector state_, log_x_, log_y_;  // see the Python twin
 };
 
 class Mixture final : public Node {
@@ -113,7 +113,7 @@ class Mixture final : public Node {
           densities_(members_.size()) {
         for (const Owned& one : members_) (one->shares_rows() ? later_ : first_).push_back(one.get());
     }
-    // total, count: of the usual log std of each member
+    // sum and weight of the usual log std of each member
     void fields(Visitor& visit) override {
         visit.array("log_weights", log_weights_);
         visit.array("total", total_);
@@ -217,7 +217,7 @@ class Mixture final : public Node {
         if (failure) std::rethrow_exception(failure);
     }
 
-    // log std of a member, the mean over its outputs, within bounds
+    // mean log std of a member over its outputs, clipped
     double log_std(const Node& member, int64_t i, Workspace& w) const {
         double sum = 0;
         for (int o = 0; o < p; o++) sum += std::log(member.predicted(w).moments(i, o).std);
@@ -250,7 +250,7 @@ class Mixture final : public Node {
         }
     }
 
-    // Weights times (usual std / std)^power, normalized; `doubt` has room for m numbers
+    // Weights times (usual std / std)^power, normalized; `doubt` is memory for m numbers
     void gate(int64_t i, double* weights, double* doubt, Workspace& w) const {
         double least = INFINITY, sum = 0;
         for (size_t j = 0; j < members_.size(); j++) {
@@ -297,13 +297,13 @@ class Mixture final : public Node {
 
     const std::vector<Owned> members_;
     const std::vector<std::string> names_;
-    std::vector<Node*> first_, later_;  // members that share the rows of another one run later
+    std::vector<Node*> first_, later_;  // members that share the rows of another member run later
     const FadingWeightsRule rule_;
     const GateRule gate_;
     const RecordRule lasting_;
     const int threads_;
-    const std::unique_ptr<ChangeDetector> detector_;  // null without one
-    bool paused_ = false;                             // by the row learned last
+    const std::unique_ptr<ChangeDetector> detector_;  // null without a detector
+    bool paused_ = false;                             // whether the last learned row paused
     Vector log_weights_, total_, count_, record_, densities_;
 };
 

@@ -4,8 +4,8 @@
 
 namespace onlinegp {
 
-// The learned target depends on the prediction, so a block is processed row by row. Predictions are those of the node
-// inside.
+// The learned target depends on the prediction, so a block is processed row by row. Predictions come from the inner
+// node.
 class Robust final : public Outer {
   public:
     Robust(int d, Owned inside, double bound, double reject, int64_t rows)
@@ -53,7 +53,7 @@ class Robust final : public Outer {
     }
 
     const double bound_, reject_;
-    int64_t rows_;  // that are still learned in full
+    int64_t rows_;  // number of rows that are still learned without clipping
 };
 
 }  // namespace onlinegp

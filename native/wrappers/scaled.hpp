@@ -7,16 +7,16 @@ namespace onlinegp {
 
 constexpr int64_t MIN_SCALE_ROWS = 5;  // rows before the scales are first estimated
 
-// Scales that are not given are learned from the first rows. Whenever they are estimated again, the node inside learns
+// Scales that are not given are learned from the first rows. Whenever they are estimated again, the inner node learns
 // these rows from scratch.
 class Scaled final : public Outer {
   public:
     struct Rule {
-        int64_t rows;           // that the scales are learned from
+        int64_t rows;           // number of rows to learn the scales from
         bool x_given, y_given;  // whether the scales of x and of y are given
-        double limit;           // the largest magnitude that the node inside can square
+        double limit;           // the largest magnitude that the inner node can square
     };
-    // `fresh` has the contents of the node inside before its first row; if it is empty, they are the current ones
+    // `fresh` has the contents of the inner node before its first row; empty means the current contents
     Scaled(int d, Owned inside, const Rule& rule, const Vector& fresh)
         : Outer(d, std::move(inside), {}), early_(new Early(p)), units_(2 * (d + p) + 1), rule_(rule) {
         units_[2 * (d + p)] = rule.limit;
@@ -61,7 +61,7 @@ class Scaled final : public Outer {
         inner->learn(n, inputs(n, X, w), targets(n, Y, w), w);
     }
     void reserve(int64_t rows, Workspace& w) override {
-        const int64_t most = kept() + rows;  // the rows that are kept may be learned again
+        const int64_t most = kept() + rows;  // the stored rows may be learned again
         Outer::reserve(most, w);
         slot(w).inputs.reserve(size_t(most * inner->d));
         if (!early_ || early_->fixed) return;
@@ -74,8 +74,8 @@ class Scaled final : public Outer {
     bool only_stores() const override { return !early_ && inner->only_stores(); }
     void predict(int64_t n, const double* X, Workspace& w) const override { Outer::predict(n, inputs(n, X, w), w); }
 
-    // varies: 1 for each output whose scale is known, else 0; x, y: the rows that are kept; fixed: whether no more rows
-    // are kept
+    // varies: 1 for each output with a known scale, else 0. x, y: the stored rows. fixed: whether no more rows are
+    // stored
     void fields(Visitor& visit) override {
         if (!visit.looks()) {
             if (visit.loads() && !early_) early_ = std::make_unique<Early>(p);
@@ -105,13 +105,13 @@ class Scaled final : public Outer {
     // Until the scales are final
     struct Early {
         explicit Early(int p) : varies(size_t(p), 1.0) {}
-        bool fixed = true;    // whether rows are no longer kept
-        bool behind = false;  // whether memory ran out before the node inside had learned the kept rows again
+        bool fixed = true;    // whether rows are no longer stored
+        bool behind = false;  // whether memory ran out before the inner node had learned the stored rows again
         Vector X, Y, varies;
         Snapshot fresh;
     };
 
-    // Rows that are kept
+    // Stored rows
 
     int64_t kept() const { return early_ ? int64_t(early_->Y.size()) / p : 0; }
     int64_t first_rows() const { return std::min(MIN_SCALE_ROWS, rule_.rows); }
@@ -121,7 +121,7 @@ class Scaled final : public Outer {
         while (n <= kept()) n *= 2;
         return std::min(n, rule_.rows);
     }
-    // How many of the next rows share their scales, at least one. A scale may change in the last of them.
+    // The number of next rows with equal scales, at least one. The last of them may change the scales.
     int64_t rows_of_one_scale(int64_t n, const double* Y) const {
         if (!early_) return n;
         if (!early_->fixed) return std::min(n, due() - kept());
@@ -154,7 +154,7 @@ class Scaled final : public Outer {
             early_->varies[size_t(o)] = column.varies;
         }
     }
-    // Let the node inside learn the kept rows from scratch
+    // Let the inner node learn the stored rows from scratch
     void start_again(Workspace& w) {
         const int64_t n = kept();
         early_->behind = true;
@@ -171,7 +171,7 @@ class Scaled final : public Outer {
         if (early_->fixed && *std::min_element(early_->varies.begin(), early_->varies.end()) > 0) early_.reset();
     }
 
-    // Outputs that were constant so far. They were learned as zero, which is zero on any scale.
+    // Outputs that were constant so far. The inner node got zeros for them, which are zeros on any scale.
 
     bool first_deviation(const double* y) const {
         for (int o = 0; o < p; o++)
@@ -212,7 +212,7 @@ class Scaled final : public Outer {
         return out.data();
     }
     void change(int64_t i, Workspace& w) const override { convert(i, i, w); }
-    // From row `from` of the node inside to its own row `to`, in the units of the data
+    // From row `from` of the inner node to its own row `to`, in the units of the data
     void convert(int64_t from, int64_t to, Workspace& w) const {
         Predictions &in = inner->predicted(w), &out = predicted(w);
         const bool blank = early_ && !early_->fixed && !rule_.y_given && kept() < first_rows();

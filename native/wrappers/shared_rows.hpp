@@ -1,4 +1,4 @@
-// A ResidualGP that also returns the predictions of a LocalGP on its rows, and that LocalGP: the twins of run_both and
+// A ResidualGP that also returns the predictions of a LocalGP on its rows, and this LocalGP: the twins of run_both and
 // SharedRows in onlinegp.models.
 #pragma once
 #include "tree.hpp"
@@ -53,7 +53,7 @@ class ResidualLeaf final : public Leaf {
     Residual& residual_;
 };
 
-// It runs after its source, and learns with it
+// Runs after its source, which learns for both
 class SharedRows final : public Node {
   public:
     SharedRows(int d, int p) : Node(d, p, {NORMAL}) {}

@@ -6,7 +6,7 @@
 
 namespace onlinegp {
 
-constexpr double CONSTANT = 1e-12;  // deviations that are a smaller share of the largest magnitude are rounding errors
+constexpr double CONSTANT = 1e-12;  // smaller deviations, relative to the largest magnitude, are rounding errors
 constexpr double TINY = 1e-140;     // smaller deviations count as zero
 
 struct ColumnMoments {
@@ -14,7 +14,7 @@ struct ColumnMoments {
     bool varies;
 };
 
-// Of a column of rows (n, width) that starts at `first`
+// The moments of a column of rows (n, width) that starts at `first`
 inline ColumnMoments column_moments(const double* first, int64_t n, int64_t width) {
     double largest = 0, sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++) largest = std::max(largest, std::fabs(first[i * width]));

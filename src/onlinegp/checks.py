@@ -49,7 +49,7 @@ def positive(remedy: str = "", **argument: Any) -> float:
 
 def non_negative(remedy: str = "", **argument: Any) -> float:
     """Return the keyword argument as a float if it is finite and at least zero."""
-    return _checked(argument, lambda number: 0.0 <= number < inf, "at least zero, and finite", remedy)
+    return _checked(argument, lambda number: 0.0 <= number < inf, "zero or more, and finite", remedy)
 
 
 def finite(remedy: str = "", **argument: Any) -> float:

@@ -225,7 +225,7 @@ def _names(columns: Sequence[Any]) -> Array | None:
     text = [isinstance(name, str) for name in columns]
     if any(text) and not all(text):
         odd = columns[text.index(False)]
-        raise TypeError(f"either all column names of X must be strings, or none, got {odd!r}. Rename it.")
+        raise TypeError(f"the column names of X must all be strings, or none of them, got {odd!r}. Rename it.")
     return np.asarray(columns, dtype=object) if columns and all(text) else None
 
 
@@ -236,7 +236,7 @@ def _same_columns(expected: list[str], names: list[str], owner: str, what: str =
         faults = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
         faults += [f"also has {', '.join(map(repr, unknown))}, unseen in training"] if unknown else []
         kind = "columns" if what == "X" else "names"
-        source = owner if owner == "the first row" else f"the training data of {owner}"
+        source = owner if owner == "the first row" else f"those that {owner} was trained with"
         index = " Use itertuples(index=False) for the rows of a frame." if unknown == ["Index"] else ""
         raise ValueError(
             f"the {kind} of {what} should match {source}: {what} {' and '.join(faults)}. "

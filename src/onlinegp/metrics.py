@@ -37,7 +37,7 @@ def to_db(ratio: ArrayLike) -> Array:
     """Convert a ratio of powers to decibels, 10 log10(ratio). Zero gives minus infinity."""
     ratio = np.asarray(ratio, dtype=np.float64)
     if np.any(ratio < 0.0):
-        raise ValueError(f"ratio must be at least zero, got {ratio.min()}. Pass a squared error, such as mse.")
+        raise ValueError(f"ratio must be zero or more, got {ratio.min()}. Pass a squared error, such as mse.")
     with np.errstate(divide="ignore"):
         return 10.0 * np.log10(ratio)
 
@@ -122,5 +122,5 @@ def _non_negative(std: ArrayLike) -> Array:
     std = np.asarray(std, dtype=np.float64)
     if not np.all(std >= 0.0):
         bad = std[~(std >= 0.0)].flat[0]
-        raise ValueError(f"std must be at least zero, got {bad}. Pass the square root of the variance of y.")
+        raise ValueError(f"std must be zero or more, got {bad}. Pass the square root of the variance of y.")
     return std

@@ -81,7 +81,7 @@ def test_gaps_duplicates_and_disorder_are_told_with_their_lines(folder):
     assert "2 rows missing before line 5" in predicted
     assert "1 row at the time of another row: line 10" in predicted
     assert "If the file holds several series, name their column with --by." in predicted
-    assert "2 of them missing" in predicted
+    assert "of which 2 are missing" in predicted
     refused = inside("forecast", "odd.csv", "--gaps", "refuse", cwd=folder, code=None)
     assert refused.returncode == 3
     ignored = inside("forecast", "odd.csv", "--steps", 2, "--gaps", "ignore", cwd=folder)

@@ -217,7 +217,7 @@ def test_many_runs_that_no_model_finished_fail_and_say_why(tmp_path, data):
     table, drawn = tmp_path / "table.json", tmp_path / "curves.svg"
     models = ["--models", "lms(step=50)", "--runs", "3", "--jobs", "1", "--effort", "300"]
     done = inside("compare", data, *QUICK, *models, "--json", table, "--out", drawn, code=1)
-    assert b"broke down in 3 of 3 runs" in done.stdout
+    assert b"diverged in 3 of 3 runs" in done.stdout
     assert b"Lower the step" in b" ".join(done.stdout.split())
     assert b"no model finished all runs" in done.stderr
     assert not drawn.exists()

@@ -246,11 +246,11 @@ def test_what_breaks_down_is_not_ranked():
     found = ogp.compare(models, partial_channel, runs=3, jobs=1)
     assert [entry.name for entry in found.ranked] == ["stable"]
     assert found["unstable"].broken == 3
-    assert "broke down in 3 of 3 runs" in repr(found)
+    assert "diverged in 3 of 3 runs" in repr(found)
     assert "Nothing was tuned." in repr(found)
     with pytest.raises(ValueError, match="finished all runs, got 'unstable'"):
         found.plot(names=["unstable"])
-    assert r"\multicolumn{7}{l}{broke down in 3 of 3 runs}" in found.latex()
+    assert r"\multicolumn{7}{l}{diverged in 3 of 3 runs}" in found.latex()
     assert found.figures()[-1]["broken_runs"] == 3
 
 
@@ -357,7 +357,7 @@ def test_by_density():
         (
             {"models": [ogp.LMS], "stream": lambda seed: (noise(seed)[0], np.full(300, 7.0 + seed))},
             ValueError,
-            "stream must have a y that varies in the 300 rows for tuning, got 9.0 in all of them",
+            "stream must have a y that varies in the 300 rows for tuning, got 9.0 in all rows",
         ),
     ],
 )

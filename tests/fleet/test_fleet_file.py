@@ -110,7 +110,7 @@ def forged(data: bytes, change) -> bytes:
         (lambda header, arrays: arrays.update(records=arrays["records"][:-1]), "do not fit the file"),
         (lambda header, arrays: arrays.pop("records"), "no records"),
         (lambda header, arrays: arrays.update(records=arrays["records"].astype(float)), "no records"),
-        (lambda header, arrays: arrays.pop("ends"), "does not say where"),
+        (lambda header, arrays: arrays.pop("ends"), "lacks the positions where"),
         (lambda header, arrays: arrays["ends"].__setitem__(0, 2**62), "do not fit the file"),
         (lambda header, arrays: arrays["ends"].__setitem__(0, -8), "do not fit the file"),
         (lambda header, arrays: arrays["ends"].__setitem__(0, 0), "cut short"),

@@ -141,7 +141,7 @@ def test_one_process_cannot_open_it_twice(tmp_path):
     path = tmp_path / "fleet.db"
     with ogp.Fleet(MODEL, store=path) as fleet:
         fleet.learn(["a"], ONE, [1.0]).commit()
-        with pytest.raises(OSError, match="elsewhere in this one"):
+        with pytest.raises(OSError, match="elsewhere in this process"):
             ogp.Fleet.load(path)
         fleet.learn(["a"], ONE, [1.0])
     with ogp.Fleet.load(path) as again:
@@ -176,7 +176,7 @@ def test_nobody_gets_in_between_two_transactions(tmp_path):
 
 def test_what_was_never_committed_leaves_no_file(tmp_path):
     fleet = ogp.Fleet(MODEL, store=tmp_path / "fleet.db").learn(["a"], ONE, [1.0])
-    with pytest.raises(ModelFileError, match="nothing was committed to it yet"):
+    with pytest.raises(ModelFileError, match="it has no commit yet"):
         stored_facts(tmp_path / "fleet.db")
     fleet.close()
     assert list(tmp_path.iterdir()) == []
@@ -187,7 +187,7 @@ def test_what_was_never_committed_leaves_no_file(tmp_path):
 
 def test_a_lock_of_another_program_is_left_alone(tmp_path):
     (tmp_path / "fleet.db.lock").write_text("mine")
-    with pytest.raises(OSError, match=r"fleet\.db\.lock has 4 bytes, and a lock is empty"):
+    with pytest.raises(OSError, match=r"fleet\.db\.lock has 4 bytes, but a lock file is empty"):
         ogp.Fleet(MODEL, store=tmp_path / "fleet.db")
     assert [path.name for path in tmp_path.iterdir()] == ["fleet.db.lock"]
 

@@ -36,7 +36,7 @@ def changed(path, *commands: str) -> None:
         ("CREATE INDEX sqlite1autoindex1x ON models (last)", "not a store of onlinegp"),
         ("ALTER TABLE models ADD COLUMN more", "not a store of onlinegp"),
         ("DROP TABLE models", "not a store of onlinegp"),
-        ("UPDATE about SET value = '2' WHERE name = 'format'", "has format 2, and this onlinegp reads"),
+        ("UPDATE about SET value = '2' WHERE name = 'format'", "has format 2, but this onlinegp reads"),
         ("UPDATE about SET value = '[' WHERE name = 'model'", "not JSON"),
         ("UPDATE about SET value = '{}' WHERE name = 'model'", "a class and parameters"),
         ("UPDATE about SET value = '{\"features\": 2}' WHERE name = 'events'", "impossible sizes"),

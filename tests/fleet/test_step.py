@@ -180,7 +180,7 @@ def test_states_of_older_versions_are_refused_by_name():
     X, y = stream(30)
     state, _ = step(ogp.KRLST(budget=10), None, X, y)
     for old in (b"ogpstat1", b"ogpstat2"):
-        with pytest.raises(ModelFileError, match=f"format {old.decode()}, an old one. Learn it again"):
+        with pytest.raises(ModelFileError, match=f"old format {old.decode()}\. Learn it again"):
             step(ogp.KRLST(budget=10), old + bytes(100), X, y)
     newer = with_checksum(state[:6] + b"\x02\x00" + state[8:])
     with pytest.raises(ModelFileError, match="version 2, but this onlinegp reads version 1"):
@@ -197,7 +197,7 @@ def test_a_state_may_come_as_a_database_returns_it(kind):
 
 
 def test_what_is_no_model_and_no_state_is_refused():
-    with pytest.raises(TypeError, match="state must be bytes that step returned, or None, got a str"):
+    with pytest.raises(TypeError, match="state must be bytes from step, or None, got a str"):
         step(ogp.KRLST(), "state", [[0.0]], [0.0])
     with pytest.raises(TypeError, match="model must be an estimator such as"):
         step(ogp.KRLST, None, [[0.0]], [0.0])

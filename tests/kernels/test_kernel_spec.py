@@ -54,7 +54,7 @@ def test_a_kernel_of_ones_own_is_not_written():
     class RBF(Kernel):  # not the built-in one, whatever its name
         pass
 
-    with pytest.raises(TypeError, match="must be built in to be written to a file, got RBF"):
+    with pytest.raises(TypeError, match="must be built in to be saved, got RBF"):
         to_spec(1.0 + RBF())
 
 

@@ -106,7 +106,7 @@ def test_others_may_read_what_is_saved(model, tmp_path):
         (lambda data: b"", "not an onlinegp model file"),
         (lambda data: b"\x80\x04K\x01.", "not an onlinegp model file"),  # a pickle
         (lambda data: b"onlinegp" + bytes(100), "format 1"),
-        (lambda data: save({"a": np.zeros(3)}), "not one of onlinegp"),
+        (lambda data: save({"a": np.zeros(3)}), "not a file of onlinegp"),
         (lambda data: data[:-1], "do not fit the file"),
         (lambda data: data[:100], "cut short"),
         (lambda data: data[:-9] + b"\x00" + data[-8:], "damaged"),

@@ -81,7 +81,7 @@ def test_a_learner_without_fields_is_attacked_in_vain():
         lengths_ = np.array([0, len(own.text)], dtype="<u4").tobytes()
         deep = lengths_ + own.text.encode() + written(own, {"*": deep})
     bad = {"features": 2, "outputs": 1, "single": 1, "largest": 1.0, "learned.*": deep}
-    with pytest.raises(ModelFileError, match="cannot hold another one"):
+    with pytest.raises(ModelFileError, match="cannot contain another such learner"):
         step(ForeignModel(), written(schema, bad), X, Y)
 
 

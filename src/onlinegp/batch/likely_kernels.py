@@ -215,7 +215,6 @@ def quickly_likely_kernels(
     y: ArrayLike,
     *,
     families: Sequence[Family] = (MATERN, SMOOTH),
-    rows: int = 500,
     start: Hyperparameters | None = None,
     progress: Progress = lambda share: None,
 ) -> list[Hyperparameters]:
@@ -224,7 +223,7 @@ def quickly_likely_kernels(
     The search of the first family starts from `start`, or from several points if `start` is None. Other families start
     from the best result so far without a linear term.
     """
-    X, y = _thinned(X, y, rows)
+    X, y = _thinned(X, y, 500)
     order = np.random.default_rng(0).permutation(len(y))
     found: dict[Family, Hyperparameters] = {}
     for i, family in enumerate(families):
@@ -252,14 +251,14 @@ def likely_isotropic(X: Array, y: Array, *, family: Family) -> Hyperparameters:
 
 
 @single_threaded_blas
-def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> Hyperparameters:
+def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike) -> Hyperparameters:
     """Return the given kernel with the best noise for the data, from a fine grid.
 
     A single decomposition serves all noises: with K = U diag(s) U' and z = U' y, up to a constant,
 
         log N(y | 0, K + noise I) = -1/2 sum_i [z_i^2 / (s_i + noise) + log(s_i + noise)]
     """
-    X, y = _thinned(X, y, rows)
+    X, y = _thinned(X, y, 1000)
     return _likely_noise(kernel, kernel(X), X, y, trials=1000)
 
 

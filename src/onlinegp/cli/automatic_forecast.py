@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.cli.options import checked_level, command_line, open_input
+from onlinegp.cli.options import checked_level, command_line, open_input, opened
 from onlinegp.cli.parsing import parse_columns
 from onlinegp.cli.tuning_options import Talk
 from onlinegp.files.atomic import write_atomically
@@ -22,7 +22,6 @@ from onlinegp.models.temporal.members import FEWEST_KNOWN
 from onlinegp.predictions import Predictions
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
-from onlinegp.streams.reading.formats import open_source
 from onlinegp.streams.reading.source import Columns, Source
 from onlinegp.streams.running.requested_model import FARTHEST
 from onlinegp.streams.running.series import Series, forecast_series, next_inputs, read_table, series_of, written
@@ -90,16 +89,7 @@ def _next_inputs(args: argparse.Namespace, columns: Columns, series: list[Series
 
 def open_future(args: argparse.Namespace) -> Source | None:
     """Open the table of --future, if there is one."""
-    if args.future is None:
-        return None
-    return open_source(
-        args.future,
-        format=args.format,
-        delimiter=args.delimiter,
-        encoding=args.encoding,
-        decimal=args.decimal,
-        na_values=parse_columns(args.na_values) or (),
-    )
+    return None if args.future is None else opened(args, args.future)
 
 
 def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:

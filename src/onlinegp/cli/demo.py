@@ -135,9 +135,9 @@ def draw(y: Array, results: list[Result]) -> Any:
     return figure
 
 
-def smoothed_db(squares: Array, width: int = 50) -> Array:
-    """Return a trailing mean in dB."""
+def smoothed_db(squares: Array) -> Array:
+    """Return the mean of the last 50 values in dB."""
     total = np.cumsum(np.insert(squares, 0, 0.0))
     end = np.arange(1, len(squares) + 1)
-    start = np.maximum(end - width, 0)
+    start = np.maximum(end - 50, 0)
     return to_db((total[end] - total[start]) / (end - start))

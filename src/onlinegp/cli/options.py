@@ -160,21 +160,20 @@ def open_input(args: argparse.Namespace, *, rows: int = BLOCK_ROWS) -> Source:
 
 
 def source_of(args: argparse.Namespace, *, rows: int = BLOCK_ROWS) -> Source:
-    source = open_source(
-        args.source,
-        format=args.format,
-        delimiter=args.delimiter,
-        encoding=args.encoding,
-        decimal=args.decimal,
-        na_values=parse_columns(getattr(args, "na_values", None)) or (),
-        rows=max(1, min(rows, BLOCK_ROWS)),
-        resumable=getattr(args, "checkpoint", None) is not None,
-    )
+    resumable = getattr(args, "checkpoint", None) is not None
+    source = opened(args, args.source, rows=max(1, min(rows, BLOCK_ROWS)), resumable=resumable)
     unread = [] if isinstance(source, CsvSource) or getattr(args, "future", None) else typed(args, CSV)
     if unread:
         source.close()
         raise ValueError(f"{args.source} is not CSV, so {listed(unread)} would have no effect. Leave it out.")
     return source
+
+
+def opened(args: argparse.Namespace, path: str, **more: Any) -> Source:
+    """Open a path with the options for the format of SOURCE."""
+    na_values = parse_columns(getattr(args, "na_values", None)) or ()
+    form = {name: getattr(args, name) for name in ("format", *CSV)}
+    return open_source(path, na_values=na_values, **form, **more)
 
 
 def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:

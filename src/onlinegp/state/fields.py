@@ -129,9 +129,9 @@ def triangle(size: Size, *, dtype: Any = np.float64) -> Field:
     return Field("triangle", (size,), dtype)
 
 
-def data(length: Size, *, attribute: str = "") -> Field:
+def data(length: Size) -> Field:
     """Bytes, as an array."""
-    return Field("data", (length,), np.uint8, attribute=attribute)
+    return Field("data", (length,), np.uint8)
 
 
 def text(*, attribute: str = "") -> Field:

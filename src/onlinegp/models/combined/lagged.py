@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import count
+from onlinegp.checks import Array, count
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.automatic_lags import AutomaticLagsLearner, lags_of_seasons
@@ -136,14 +136,7 @@ class Lagged(OuterRegressor):
             if isinstance(learner, AutomaticLagsLearner):
                 learner = learner.inner
             assert isinstance(learner, LaggedLearner)
-            if learner.features and X is None:
-                raise ValueError(
-                    f"X must be given: the model has {learner.features} features in addition to its lags. Their future "
-                    f"values are not known. Pass an array of shape ({steps}, {learner.features}), or use lags only."
-                )
-            X = self.checked_X(np.empty((steps, 0)) if X is None else X)
-            if len(X) != steps:
-                raise ValueError(f"X must have one row for each of the {steps} steps, got {len(X)} rows.")
+            X = next_features(self, steps, X, learner.features)
             predicted = self._checked_predictions(learner.forecast(X, paths, np.random.default_rng(seed)))
             assert isinstance(predicted, Samples)
             return predicted
@@ -205,3 +198,16 @@ class Lagged(OuterRegressor):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # scikit-learn scores rows out of order
         return tags
+
+
+def next_features(model: OnlineRegressor, steps: int, X: ArrayLike | None, features: int) -> Array:
+    """Return the features of the next rows, (steps, features). Raise an error if they are missing."""
+    if features and X is None:
+        raise ValueError(
+            f"X must be given, with shape ({steps}, {features}): the model has learned with features, and their future "
+            f"values are not known."
+        )
+    checked = model.checked_X(np.empty((steps, 0)) if X is None else X)
+    if len(checked) != steps:
+        raise ValueError(f"X must have one row for each of the {steps} steps, got {len(checked)} rows.")
+    return checked

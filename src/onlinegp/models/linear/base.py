@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,17 +11,10 @@ from onlinegp.engine.compiled import readable
 from onlinegp.models.base import OnlineRegressor
 
 
-class Weighted(Protocol):
-    """A learner with the mean w'x, w: (weights, outputs). The last weight is the intercept, if there is one."""
-
-    features: int
-
-    @property
-    def w(self) -> Array: ...
-
-
 class LinearRegressor(OnlineRegressor):
-    """Base class of the models that are linear in their inputs. `start` returns a `Weighted` learner, or its twin.
+    """Base class of the models that are linear in their inputs.
+
+    Their learners have the weights `w`, (weights, outputs). The last weight is the intercept, if there is one.
 
     Parameters
     ----------
@@ -42,25 +35,17 @@ class LinearRegressor(OnlineRegressor):
     @property
     def coef_(self) -> Array:
         """The means of the weights, (d,) or (outputs, d)."""
-        return coefficients(readable(self._working), self._single)
+        learner = readable(self._working)
+        w = np.array(learner.w.T[:, : learner.features], dtype=np.float64)
+        return w[0] if self._single else w
 
     @property
     def intercept_(self) -> Array | float:
         """The mean of the intercept, a number or (outputs,); zero without an intercept."""
-        return intercepts(readable(self._working), self._single)
-
-
-def coefficients(learner: Weighted, single: bool) -> Array:
-    """Return the means of the weights, (outputs, d), or (d,) for a single output."""
-    w = np.array(learner.w.T[:, : learner.features], dtype=np.float64)
-    return w[0] if single else w
-
-
-def intercepts(learner: Weighted, single: bool) -> Array | float:
-    """Return the means of the intercept, (outputs,), or a number for a single output; zero without an intercept."""
-    w = np.array(learner.w.T, dtype=np.float64)
-    b = w[:, -1] if w.shape[1] > learner.features else np.zeros(len(w))
-    return float(b[0]) if single else b
+        learner = readable(self._working)
+        w = np.array(learner.w.T, dtype=np.float64)
+        b = w[:, -1] if w.shape[1] > learner.features else np.zeros(len(w))
+        return float(b[0]) if self._single else b
 
 
 def with_intercept(intercept: bool) -> bool:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 
-from onlinegp.checks import Array, fraction, positive
-from onlinegp.engine.compiled import leaf, readable
+from onlinegp.checks import fraction, positive
+from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
 from onlinegp.models.linear.additive import AdditiveRegressor
-from onlinegp.models.linear.base import coefficients, intercepts, with_intercept
+from onlinegp.models.linear.base import LinearRegressor, with_intercept
 from onlinegp.models.linear.information_form import LinearLearner
 from onlinegp.models.recipe import parameters
 
 
 @parameters
-class LinearRLS(AdditiveRegressor):
+class LinearRLS(AdditiveRegressor, LinearRegressor):
     """Recursive least squares: Bayesian linear regression with forgetting.
 
     y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting this is the batch posterior of all rows.
@@ -66,10 +66,6 @@ class LinearRLS(AdditiveRegressor):
     prior: float = 1.0
     forgetting: float = 1.0
     intercept: bool = True
-    engine: str = "auto"
-
-    def check(self) -> None:
-        self.start(1, 1)
 
     def start(self, features: int, outputs: int) -> Learner:
         learner = LinearLearner(
@@ -81,13 +77,3 @@ class LinearRLS(AdditiveRegressor):
             intercept=with_intercept(self.intercept),
         )
         return leaf(self.engine, learner)
-
-    @property
-    def coef_(self) -> Array:
-        """The means of the weights, (d,) or (outputs, d)."""
-        return coefficients(readable(self._working), self._single)
-
-    @property
-    def intercept_(self) -> Array | float:
-        """The mean of the intercept, a number or (outputs,); zero without an intercept."""
-        return intercepts(readable(self._working), self._single)

@@ -14,7 +14,7 @@ from onlinegp.checks import Array, count, positive
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.iterated_forecaster import IteratedForecaster, IteratedLearner
-from onlinegp.models.combined.lagged import Lagged
+from onlinegp.models.combined.lagged import Lagged, next_features
 from onlinegp.models.recipe import parameters
 from onlinegp.models.temporal.combination import LEVELS, pinball
 from onlinegp.models.temporal.forecast import Forecast
@@ -199,24 +199,13 @@ class Forecaster(OnlineRegressor):
             raise ValueError(f"steps must be at most {MAX_STEPS}, got {steps}.")
         with self._lock:
             learner = self._working
-            future = self._future(steps, X, learner.features)
+            future = next_features(self, steps, X, learner.features)
             if isinstance(learner, IteratedLearner):
                 predicted = self._checked_predictions(learner.forecast(future, paths, np.random.default_rng(seed)))
                 assert isinstance(predicted, Samples)
                 return predicted
             assert isinstance(learner, SeriesLearner)
             return learner.forecast(future, refit=refit)
-
-    def _future(self, steps: int, X: ArrayLike | None, features: int) -> Array:
-        if X is None and features:
-            raise ValueError(
-                f"X must be given, with shape ({steps}, {features}): the model learned with inputs, and their future "
-                f"values are not known."
-            )
-        checked = self.checked_X(np.empty((steps, 0)) if X is None else X)
-        if len(checked) != steps:
-            raise ValueError(f"X must have one row for each of the {steps} steps, got {len(checked)} rows.")
-        return checked
 
     def backtest(self, steps: int, origins: int = 5) -> Backtest:
         """Forecast the last part of the series from the rows before it, and score these forecasts.

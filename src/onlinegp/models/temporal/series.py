@@ -91,7 +91,9 @@ class SeriesLearner(RowLearner):
             rows, adopted = next_fit(self.fitted)
             if self.position == adopted:
                 self.fitted = rows
-                self._drop(max(0, rows - self.start - MAX_WINDOW))
+                old = max(0, rows - self.start - MAX_WINDOW)
+                self.start += old
+                self.values, self.known, self.inputs = self.values[old:], self.known[old:], self.inputs[old:]
 
     def _parts(self, n: int) -> list[slice]:
         """Divide the next n rows at the rows from which a new fit is used."""
@@ -100,10 +102,6 @@ class SeriesLearner(RowLearner):
             fitted = next_fit(fitted)[0]
             edges.append(adopted)
         return [slice(a, b) for a, b in pairwise([*edges, n])]
-
-    def _drop(self, rows: int) -> None:
-        self.start += rows
-        self.values, self.known, self.inputs = self.values[rows:], self.known[rows:], self.inputs[rows:]
 
     def check(self, values: Values) -> None:
         rows, position, start, fitted = len(values["values"]), values["position"], values["start"], values["fitted"]

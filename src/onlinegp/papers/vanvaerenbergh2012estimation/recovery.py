@@ -50,7 +50,7 @@ def stream(s: Settings, factor: float, repeat: int) -> tuple[Array, Array]:
 
 
 def run(s: Settings, factor: float, repeat: int) -> dict[str, float]:
-    """Return the estimates, and log densities of trackers with estimates, with the truth, and without forgetting."""
+    """Return the estimates, and log densities of trackers with the estimates, the truth, and without forgetting."""
     X, y = stream(s, factor, repeat)
     half = s.rows // 2
     found = estimate_hyperparameters(X[:half], y[:half], rows=half)
