@@ -192,7 +192,7 @@ def series_of(table: Table, gaps: str, zone: tzinfo | None, path: str, talk: Tal
 def _dates(table: Table, zone: tzinfo | None, path: str) -> list[datetime]:
     assert table.times is not None
     try:
-        return parse_dates(table.times, zone)
+        return parse_dates(table.times, zone, table.keys)
     except NotDates:
         for text, line in zip(table.times, table.lines, strict=True):
             try:
@@ -299,13 +299,13 @@ def forecast_series(series: Series, future: Array, seasons: Any, backtest: int) 
         tested = f"not tested: {error}"
     if series.dates is None or series.step is None:
         return ahead, tested
-    following = series.step.after(series.dates[-1], steps, series.dates[0])
+    following = series.step.after(series.dates[-1], steps)
     return replace(ahead, dates=np.array([written(date, series.step) for date in following], dtype=object)), tested
 
 
 def written(moment: datetime, step: Step) -> str:
     """Format a date, as short as the time step allows."""
-    if step.unit == "month" and moment.day == 1 and moment.time() == moment.time().min:
+    if step.unit == "month" and step.day == 1 and not step.weekdays and moment.time() == moment.time().min:
         return f"{moment:%Y-%m}" if step.count % 12 else f"{moment:%Y}"
     if step.on_the_wall and moment.time() == moment.time().min:
         return f"{moment:%Y-%m-%d}"
