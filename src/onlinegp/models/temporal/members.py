@@ -21,6 +21,7 @@ MIN_SHARE = 0.05  # smallest robust scale, relative to the standard deviation of
 LARGEST_LOG = 700.0
 SHIFTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # candidates for `shift` if y has zeros, relative to the median positive value
 FEWEST_KNOWN = 8  # minimum number of known values for a fit
+FEWEST_FOR_LOG_LAGS = 16  # the same for regressions on logarithms, whose iterated forecasts can explode
 SMALLEST_RANGE = 1e-100  # series with a smaller range count as constant, because squares would underflow
 
 
@@ -174,7 +175,8 @@ def find_fit(
                     times[last], rest[last], seasons, evaluations, drift_theta, shift=shift, drift=True
                 )
                 families[1].append(_without_inputs(drift, weights))
-            for forgetting in effort.forgetting:
+            lags = effort.forgetting if shift is None or len(y) >= FEWEST_FOR_LOG_LAGS else ()
+            for forgetting in lags:
                 families[2].append(_without_inputs(_lags(rest, seasons, forgetting, shift=shift), weights))
     return Fit(row, seasons, families)
 
