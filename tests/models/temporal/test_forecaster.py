@@ -276,6 +276,34 @@ def test_next_rows_are_predicted_before_they_are_learned():
     assert 0.88 < np.mean((y > lower)[late] & (y < upper)[late]) <= 1.0
 
 
+@pytest.mark.parametrize("jump", [50.0, 1000.0])
+def test_predictions_follow_a_large_change_of_the_level(jump):
+    y = np.random.default_rng(0).normal(size=260)
+    y[200:] += jump
+    trace = ogp.run(ogp.Forecaster(), None, y)
+    assert np.abs(trace.mean - y)[203:].mean() < 2.0
+    lower, upper = trace.interval(0.95)
+    assert np.mean((y > lower)[203:] & (y < upper)[203:]) > 0.85
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [5.0] * 60 + [9.0] * 30,
+        [0.0, 0.0, 0.0, 1.0] + [0.0] * 36,
+        1e6 + 1e3 * np.random.default_rng(0).normal(size=40),
+        1e-200 * np.random.default_rng(0).normal(size=40),
+    ],
+    ids=["a jump", "zeros", "large", "tiniest"],
+)
+def test_densities_of_odd_series_are_finite_and_intervals_follow(y):
+    y = np.asarray(y)
+    trace = ogp.run(ogp.Forecaster(), None, y)
+    assert np.isfinite(trace.log_density).all()
+    lower, upper = trace.interval(0.95)
+    assert np.mean((y >= lower)[25:] & (y <= upper)[25:]) > 0.85
+
+
 def test_a_model_of_ones_own_is_iterated():
     series = np.sin(0.3 * np.arange(300))
     model = ogp.Forecaster(model=ogp.Lagged(ogp.Scaled(ogp.KRLST(noise=1e-4)), lags=4), steps=5).fit(series)

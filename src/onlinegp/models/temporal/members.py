@@ -134,12 +134,15 @@ def shifts(y: Array, seasons: tuple[float, ...]) -> list[float | None]:
 class Fit:
     """The result of a fit to the rows up to `row`: seasons, and families of members that have not learned any row yet.
 
-    Their learners are Python objects, so that another process can compute and return them.
+    Their learners are Python objects, so that another process can compute and return them. `first` is the first value,
+    and `change` the robust deviation of changes from row to row.
     """
 
     row: int
     seasons: tuple[float, ...]
     families: list[list[Member]]
+    first: float
+    change: float
 
     def started(self) -> list[list[Member]]:
         """Return copies of the members with compiled learners, ready to learn."""
@@ -178,7 +181,7 @@ def find_fit(
             lags = effort.forgetting if shift is None or len(y) >= FEWEST_FOR_LOG_LAGS else ()
             for forgetting in lags:
                 families[2].append(_without_inputs(_lags(rest, seasons, forgetting, shift=shift), weights))
-    return Fit(row, seasons, families)
+    return Fit(row, seasons, families, float(y[0]), _units(X[:, 0], y, ())[1])
 
 
 def _without_inputs(member: Member, weights: Array) -> Member:

@@ -132,10 +132,17 @@ def highest(y: Array, origins: Array, h: int) -> Array:
 def random_walk(y: Array, h: int) -> Forecast:
     """Return the forecast of a random walk, for a series that is short or constant."""
     last = y[-1] if len(y) else 0.0
-    change = np.sqrt(np.mean(np.diff(y) ** 2)) if len(y) > 1 else 1.0
-    spread = max(float(change), 1e-9 * abs(last), 1e-300) * np.sqrt(np.arange(1.0, h + 1.0))
+    spread = spread_of(last, np.diff(y)) * np.sqrt(np.arange(1.0, h + 1.0))
     quantiles = last + spread[:, None] * SCORES
     return Forecast(np.maximum(quantiles, 0.0) if len(y) and y.min() >= 0 else quantiles, weights={"random walk": 1.0})
+
+
+def spread_of(last: float, changes: Array) -> float:
+    """Return the root mean square of changes until the last value. If all are zero, it is tiny."""
+    if not len(changes):
+        return max(abs(float(last)), 1.0)  # one value shows no spread
+    largest = float(np.abs(changes).max()) or 1.0  # whose square may be zero
+    return max(largest * float(np.sqrt(np.mean((changes / largest) ** 2))), 1e-9 * abs(float(last))) or 1e-9
 
 
 @dataclass(frozen=True)
