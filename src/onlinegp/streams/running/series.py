@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -186,7 +187,12 @@ def series_of(table: Table, gaps: str, zone: tzinfo | None, path: str, talk: Tal
     rows: dict[Any, list[int]] = {}
     for i, key in enumerate(keys):
         rows.setdefault(key, []).append(i)
-    return [_series(key, np.array(own), table, dates, gaps, path, talk) for key, own in rows.items()]
+    series = [_series(key, np.array(own), table, dates, gaps, path, talk) for key, own in rows.items()]
+    steps = Counter(one.step for one in series if one.step is not None)
+    if steps:  # a series of one row has the step of most others
+        usual = steps.most_common(1)[0][0]
+        series = [replace(one, step=usual) if one.step is None and len(one.y) == 1 else one for one in series]
+    return series
 
 
 def _dates(table: Table, zone: tzinfo | None, path: str) -> list[datetime]:
@@ -212,7 +218,7 @@ def _series(
     own = [dates[i] for i in rows]
     step = infer_step(own)
     if step is None and (gaps == "ignore" or len(set(own)) < 2):
-        return Series(key, y, X)
+        return Series(key, y, X, own)
     if step is None:
         if gaps == "refuse":
             raise BadData(f"{path}: {name}the times have no common step. Use --gaps missing or ignore.")
