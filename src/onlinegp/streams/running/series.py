@@ -75,7 +75,7 @@ class Series:
             last = written(self.dates[-1], self.step)
             if not rows:
                 return f"no row is after {last}, the last of the series. Add the rows of the next dates."
-            date = written(self.step.after(self.dates[-1], int(missing[0]), self.dates[0])[-1], self.step)
+            date = written(self.step.after(self.dates[-1], int(missing[0]))[-1], self.step)
             return f"there is no row for {date}. Add it, or use fewer --steps."
         return f"there are {rows} next rows, but --steps is {steps}. Use fewer --steps." if steps else "no next rows."
 
@@ -136,7 +136,7 @@ def next_inputs(
     keys = tuple(name for name in (time, by) if name)
     _, X, by_name, error = _rows_of(source, replace(columns, target=None, keys=keys), until_error=True)
     owners = [str(key) for key in by_name[by]] if by else [""] * len(X)
-    moments = _dates_of_next(by_name[time], zone, source.path) if time else None
+    moments = _dates_of_next(by_name[time], zone, owners, source.path) if time else None
     rows: dict[str, list[int]] = {}
     for i, owner in enumerate(owners):
         rows.setdefault(owner, []).append(i)
@@ -158,9 +158,9 @@ def next_inputs(
     return found
 
 
-def _dates_of_next(texts: list[Any], zone: tzinfo | None, path: str) -> list[datetime]:
+def _dates_of_next(texts: list[Any], zone: tzinfo | None, owners: list[str], path: str) -> list[datetime]:
     try:
-        return parse_dates(texts, zone) if texts else []
+        return parse_dates(texts, zone, owners) if texts else []
     except NotDates as error:
         raise BadData(f"{path}: {error}") from None
 
