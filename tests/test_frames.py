@@ -16,6 +16,7 @@ pa = pytest.importorskip("pyarrow")
 
 import onlinegp as ogp  # noqa: E402
 from models import stream  # noqa: E402
+from onlinegp import frames  # noqa: E402
 from onlinegp.kernels import RBF  # noqa: E402
 
 MAKE = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -106,6 +107,34 @@ def test_integers_booleans_and_series(make):
     assert np.array_equal(framed.alpha_, plain.alpha_)
     both = ogp.OnlineGP().fit(make(X), make({"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}))
     assert both.predict(make(X)).shape == (4, 2)
+
+
+GAPS = [1.0, None, 3.0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GAPS,
+        lambda: pd.Series(GAPS),
+        lambda: pd.Series([1, None, 3], dtype="Int64"),
+        lambda: pl.Series(GAPS),
+        lambda: pa.array(GAPS),
+        lambda: pa.chunked_array([GAPS]),
+    ],
+)
+def test_a_series_of_any_kind_may_have_gaps(make):
+    assert np.array_equal(frames.series(make()), [1.0, np.nan, 3.0], equal_nan=True)
+    expected = ogp.Detector().detect([1.0, np.nan, 3.0])
+    assert np.array_equal(ogp.Detector().detect(make()).mean, expected.mean)
+    forecast = ogp.Forecaster().fit(make()).forecast(2)
+    assert np.array_equal(forecast.quantiles, ogp.Forecaster().fit([1.0, np.nan, 3.0]).forecast(2).quantiles)
+
+
+def test_a_series_of_several_outputs_may_be_rows_with_names():
+    assert np.array_equal(frames.series([{"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}]), [[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(ValueError, match="Complex data not supported: y has dtype complex128"):
+        frames.series([1.0 + 2.0j])
 
 
 @every_kind

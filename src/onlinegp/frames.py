@@ -157,6 +157,17 @@ def target(y: Any) -> Any:
     return y
 
 
+def series(y: Any) -> Array:
+    """Return a series of any kind as float64, with NaN where a value is missing. A frame or dicts become (n, p)."""
+    if np.iscomplexobj(y):
+        kind = np.asarray(y).dtype
+        raise ValueError(f"Complex data not supported: y has dtype {kind}. Pass real and imaginary parts separately.")
+    try:
+        return np.asarray(read(y)[0] if is_records(y) else y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"y must hold numbers: {error}. Pass one column of a data frame, such as df['y'].") from None
+
+
 def floats(series: Any, name: str, owner: str = "the model") -> Array:
     """Return a column as finite float64. Raise an error with the name of the column and the invalid value."""
     nw = _narwhals()

@@ -135,6 +135,18 @@ def test_a_forecast_for_each_key(folder):
     assert done[0]["date"] == "2023-03-02"
 
 
+def test_short_series_among_long_ones_have_dates_but_no_backtest(folder):
+    rows = [("long", f"2020-{i + 1:02d}-28", v) for i, v in enumerate(MONTHS[:12])]
+    rows += [("long", f"2021-{i + 1:02d}-28", v) for i, v in enumerate(MONTHS[12:24])]
+    write(folder / "shops.csv", "shop,month,sales", [*rows, ("new", "2021-12-28", 3.0)])
+    done = inside("forecast", "shops.csv", "--by", "shop", "--steps", 2, "--backtest", 2, "--jobs", 1, cwd=folder)
+    dates = [(row["shop"], row["date"]) for row in rows_of(done.stdout)]
+    assert dates == [(shop, f"2022-0{i}-28") for shop in ("long", "new") for i in (1, 2)]
+    said = done.stderr.decode()
+    assert "in 95% interval" in said
+    assert "not tested: a backtest of 2 forecasts of 2 steps needs 16 rows" in said
+
+
 def test_hours_of_a_clock_that_changes(folder):
     start = datetime(2024, 3, 1, tzinfo=UTC)
     from zoneinfo import ZoneInfo

@@ -90,8 +90,31 @@ def test_times_without_a_step_are_rounded():
 
 def test_months_keep_their_day_as_far_as_they_have_it():
     ends = [datetime(2023, 10, 31), datetime(2023, 11, 30), datetime(2023, 12, 31), datetime(2024, 1, 31)]
-    following = infer_step(ends).after(ends[-1], 4, ends[0])
+    following = infer_step(ends).after(ends[-1], 4)
     assert [(d.month, d.day) for d in following] == [(2, 29), (3, 31), (4, 30), (5, 31)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        # ends of months and quarters, of which neither the first nor the last date has 31 days
+        ("2021-02-28 2021-03-31 2021-04-30", "2021-05-31 2021-06-30 2021-07-31"),
+        ("2020-06-30 2020-09-30 2020-12-31 2021-03-31 2021-06-30 2021-09-30", "2021-12-31 2022-03-31 2022-06-30"),
+        ("2020-02-29 2020-03-31 2020-05-31", "2020-06-30 2020-07-31"),
+        ("2023-12-30 2024-01-30 2024-02-29 2024-03-30", "2024-04-30 2024-05-30"),  # the 30th
+        ("2023-11-30 2023-12-29 2024-01-31 2024-02-29 2024-03-29", "2024-04-30 2024-05-31 2024-06-28 2024-07-31"),
+        ("2024-01-31 2024-02-29 2024-03-28 2024-04-30 2024-05-31 2024-06-28", "2024-07-31 2024-08-30"),  # a holiday
+        ("2024-04-01 2024-05-01 2024-06-03 2024-07-01", "2024-08-01 2024-09-02 2024-10-01 2024-11-01 2024-12-02"),
+        ("2024-01-19 2024-02-16 2024-03-15 2024-04-19", "2024-05-19 2024-06-19"),  # third Fridays: about a month
+        ("2024-01-29 2024-02-26 2024-03-25", "2024-04-22 2024-05-20"),  # four weeks
+    ],
+)
+def test_days_of_months_are_those_of_all_dates(texts, expected):
+    moments = parse_dates(texts.split())
+    step = infer_step(moments)
+    assert np.array_equal(step.places(moments), np.rint(step.places(moments)))
+    following = step.after(moments[-1], len(expected.split()))
+    assert [f"{d:%Y-%m-%d}" for d in following] == expected.split()
 
 
 def test_hours_go_on_when_clocks_change():
@@ -119,6 +142,34 @@ def test_hours_of_a_clock_are_a_grid_also_over_its_change():
     step = infer_step(moments)
     assert str(step) == "each hour"
     assert np.array_equal(step.places(moments), np.arange(30))
+
+
+def test_each_series_has_its_own_hours_when_clocks_are_put_back():
+    start = datetime(2024, 10, 26, 22, tzinfo=UTC)
+    texts = [f"{(start + timedelta(hours=k)).astimezone(BERLIN):%Y-%m-%d %H:%M}" for k in range(30)]
+    one_by_one = parse_dates(texts * 2, BERLIN, ["a"] * 30 + ["b"] * 30)
+    in_turns = parse_dates(np.repeat(texts, 2).tolist(), BERLIN, ["a", "b"] * 30)
+    for moments in (one_by_one[:30], one_by_one[30:], in_turns[::2], in_turns[1::2]):
+        assert np.array_equal(infer_step(moments).places(moments), np.arange(30))
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ([f"01/{k % 12 + 1:02d}/{2020 + k // 12}" for k in range(30)], "each month"),  # the day first
+        ([f"{k % 12 + 1}/1/{2020 + k // 12}" for k in range(12)], "each month"),  # the month first
+        ([f"{k:02d}/01/2020" for k in (1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11, 12, 13)], "each day"),
+    ],
+)
+def test_of_two_readings_of_dates_the_one_in_even_order_is_right(texts, words):
+    assert str(infer_step(parse_dates(texts))) == words
+
+
+def test_the_step_is_found_when_most_rows_are_missing():
+    rows = np.flatnonzero(np.random.default_rng(0).random(800) < 0.3)
+    assert str(infer_step([datetime(2024, 1, 1) + timedelta(hours=row) for row in rows.tolist()])) == "each hour"
+    minutes = np.random.default_rng(0).integers(0, 60 * 800, 800)  # at irregular times
+    assert infer_step([datetime(2024, 1, 1) + timedelta(seconds=s) for s in minutes.tolist()]) is None
 
 
 def test_weekdays_skip_weekends():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import pairwise
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ EPOCHS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1
 DAY = 86_400.0
 OFF_GRID = 0.1  # rows are off the grid if they are farther away, in steps
 MOST_OFF_GRID = 0.05  # largest share of rows off the grid
+FEWEST_ON_GRID = 0.25  # smallest share of the grid that has rows, if its step is the shortest distance
+TRADING_DAYS = 0.7  # smallest share of months whose first or last weekday is no holiday
+UNEVEN = 2.0  # dates are uneven if a distance is larger than this many medians
 UNITS = {60.0: "minute", 3600.0: "hour", DAY: "day", 7 * DAY: "week"}
 ROUND_STEPS = (
     *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0),
@@ -34,19 +37,21 @@ class NotDates(ValueError):
     """Raised for values that are not dates in a known format."""
 
 
-def parse_dates(values: Sequence[Any], zone: tzinfo | None = None) -> list[datetime]:
+def parse_dates(values: Sequence[Any], zone: tzinfo | None = None, keys: Sequence[Any] | None = None) -> list[datetime]:
     """Return the dates in texts or numbers of one format: ISO 8601, "1949-01", "Jan-49", "2020Q1", epoch seconds, ...
 
     Dates without an offset are local times in `zone`, if it is given. If an hour occurs twice because the clock is put
-    back, the second occurrence is the later hour. python-dateutil reads other formats, if it is installed.
+    back, the second occurrence is the later hour. `keys` tells which series a date belongs to, if there are several.
+    python-dateutil reads other formats, if it is installed.
     """
     texts = [str(value).strip() for value in values]
+    keys = [None] * len(texts) if keys is None else keys
     if not texts:
         raise NotDates("there are no dates.")
-    for read in (_numbers, _iso, _quarters, _by_format, _by_dateutil):
+    for read in (_numbers, _iso, _quarters, lambda texts: _by_format(texts, keys), _by_dateutil):
         moments = read(texts)
         if moments is not None:
-            return _localized(moments, zone)
+            return _localized(moments, zone, keys)
     raise NotDates(f"{texts[0]!r} is not a date in a known format.")
 
 
@@ -80,16 +85,26 @@ def _quarters(texts: list[str]) -> list[datetime] | None:
     return [datetime(int(one[1]), 3 * int(one[2]) - 2, 1) for one in found if one] if all(found) else None
 
 
-def _by_format(texts: list[str]) -> list[datetime] | None:
-    """Parse dates in a common format. If several formats fit, prefer ordered dates, then the month before the day."""
+def _by_format(texts: list[str], keys: Sequence[Any]) -> list[datetime] | None:
+    """Parse dates in a common format. If several formats fit, prefer ordered, then even dates, then the month first."""
     fitting = []
     for format in FORMATS:
         moments = _each(texts, lambda text, format=format: datetime.strptime(text, format))  # type: ignore[misc]
         if moments is not None:
             fitting.append(_in_the_past(moments) if "%y" in format else moments)
-    ordered = [moments for moments in fitting if all(a <= b for a, b in pairwise(moments))]
-    found = ordered or fitting
-    return found[0] if found else None
+    return min(fitting, key=lambda moments: _disorder(moments, keys), default=None)
+
+
+def _disorder(moments: list[datetime], keys: Sequence[Any]) -> tuple[int, bool]:
+    """Return how many moments are before the previous one of their key, and whether some distances are far larger."""
+    last: dict[Any, datetime] = {}
+    gaps = []
+    for key, moment in zip(keys, moments, strict=True):
+        gaps.append((moment - last.get(key, moment)).total_seconds())
+        last[key] = moment
+    seconds = np.array(gaps)
+    ahead = seconds[seconds > 0]
+    return int((seconds < 0).sum()), len(ahead) > 0 and bool(ahead.max() > UNEVEN * np.median(ahead))
 
 
 def _in_the_past(moments: list[datetime]) -> list[datetime]:
@@ -110,7 +125,7 @@ def _by_dateutil(texts: list[str]) -> list[datetime] | None:
     return _each(texts, lambda text: parser.parse(text, default=start))
 
 
-def _localized(moments: list[datetime], zone: tzinfo | None) -> list[datetime]:
+def _localized(moments: list[datetime], zone: tzinfo | None, keys: Sequence[Any]) -> list[datetime]:
     """Return moments that have all a zone or all no zone."""
     if len({moment.tzinfo is None for moment in moments}) > 1:
         raise NotDates("some dates have an offset, others do not.")
@@ -119,9 +134,9 @@ def _localized(moments: list[datetime], zone: tzinfo | None) -> list[datetime]:
     if moments[0].tzinfo is not None:
         return [moment.astimezone(zone) for moment in moments]
     local, seen = [], set()
-    for moment in moments:
-        local.append(moment.replace(tzinfo=zone, fold=int(moment in seen)))
-        seen.add(moment)
+    for one in zip(keys, moments, strict=True):
+        local.append(one[1].replace(tzinfo=zone, fold=int(one in seen)))
+        seen.add(one)
     return local
 
 
@@ -133,10 +148,14 @@ class Step:
     ----------
     unit : "month", "weekday" or "second"
     count : the number of units; days and weeks are given in seconds of the local clock
+    day : of months: the day of the dates, as far as their months have it; 0 for that of the last date
+    weekdays : of months: whether a Saturday or Sunday is replaced, by the weekday before the end or after the beginning
     """
 
     unit: str
     count: float
+    day: int = 0
+    weekdays: bool = False
 
     def __str__(self) -> str:
         if self.unit == "weekday":
@@ -181,26 +200,27 @@ class Step:
             return moment.replace(tzinfo=UTC).timestamp()
         return moment.timestamp()
 
-    def after(self, last: datetime, steps: int, first: datetime | None = None) -> list[datetime]:
+    def after(self, last: datetime, steps: int) -> list[datetime]:
         """Return the next dates. Steps of months keep the day of the month if possible, days keep the local time."""
         if self.unit == "month":
-            day = max(last.day, 0 if first is None else first.day)
-            return [_month(last, int(self.count) * k, day) for k in range(1, steps + 1)]
+            months = [last.year * 12 + last.month - 1 + int(self.count) * k for k in range(1, steps + 1)]
+            days = [_in_month(month // 12, month % 12 + 1, self.day or last.day, self.weekdays) for month in months]
+            return [datetime.combine(day, last.timetz()) for day in days]
         if self.unit == "weekday":
-            days = np.busday_offset(np.datetime64(last.date()), np.arange(1, steps + 1), roll="forward")
-            return [datetime.combine(day, last.timetz()) for day in days.tolist()]
+            workdays = np.busday_offset(np.datetime64(last.date()), np.arange(1, steps + 1), roll="forward")
+            return [datetime.combine(day, last.timetz()) for day in workdays.tolist()]
         if self.on_the_wall or last.tzinfo is None:
             return [last + timedelta(seconds=self.count * k) for k in range(1, steps + 1)]
         start = last.astimezone(UTC)
         return [(start + timedelta(seconds=self.count * k)).astimezone(last.tzinfo) for k in range(1, steps + 1)]
 
 
-def _month(moment: datetime, months: int, day: int) -> datetime:
-    index = 12 * moment.year + moment.month - 1 + months
-    year, month = divmod(index, 12)
-    following = datetime(year + (month == 11), (month + 1) % 12 + 1, 1)
-    longest = (following - timedelta(days=1)).day
-    return moment.replace(year=year, month=month + 1, day=min(day, longest))
+def _in_month(year: int, month: int, day: int, weekdays: bool) -> date:
+    """Return a day of a month, or its last one; with `weekdays`, a weekday next to it in the month."""
+    longest = monthrange(year, month)[1]
+    found = date(year, month, min(day, longest))
+    weekend = max(0, found.weekday() - 4) if weekdays else 0  # 1 on a Saturday, 2 on a Sunday
+    return found + timedelta(days=-weekend if day >= longest else (3 - weekend) % 3)
 
 
 def infer_step(moments: Sequence[datetime]) -> Step | None:
@@ -211,19 +231,25 @@ def infer_step(moments: Sequence[datetime]) -> Step | None:
     wall = np.array([m.replace(tzinfo=UTC).timestamp() for m in distinct])
     candidates = []
     months = np.diff([12 * m.year + m.month for m in distinct])
-    if np.median(np.diff(wall)) >= 27 * DAY and months.min() > 0 and _same_day(distinct):
-        candidates.append(Step("month", float(np.gcd.reduce(months))))
+    of_months = None
+    if np.median(np.diff(wall)) >= 27 * DAY and months.min() > 0:
+        of_months = _step_of_months(distinct, float(np.gcd.reduce(months)))
+        if of_months.day:
+            candidates.append(of_months)
     days = np.diff(wall) / DAY
     if np.median(days) == 1.0 and len(days) >= 10 and np.all([m.weekday() < 5 for m in distinct]):
         candidates.append(Step("weekday", 1.0))
     absolute = np.diff([m.timestamp() if m.tzinfo else w for m, w in zip(distinct, wall, strict=True)])
     for gaps in (np.diff(wall), absolute):
         candidates.append(Step("second", float(np.median(gaps))))
+    shortest = float(absolute.min())
+    if shortest > 0.0 and len(distinct) >= FEWEST_ON_GRID * absolute.sum() / shortest:
+        candidates.append(Step("second", shortest))
     for step in candidates:
         places = step.places(distinct)
         if np.mean(np.abs(places - np.rint(places)) > OFF_GRID) <= MOST_OFF_GRID:
             return step
-    return None
+    return of_months
 
 
 def round_times(moments: Sequence[datetime]) -> tuple[Step, list[datetime]]:
@@ -236,7 +262,14 @@ def round_times(moments: Sequence[datetime]) -> tuple[Step, list[datetime]]:
     return Step("second", count), rounded
 
 
-def _same_day(moments: Sequence[datetime]) -> bool:
-    """Whether all moments have the same time, and the same day of the month or its last day."""
-    days, last = {m.day for m in moments}, all((m + timedelta(days=1)).day == 1 for m in moments)
-    return (len(days) == 1 or last or (min(days) >= 28)) and len({m.time() for m in moments}) == 1
+def _step_of_months(moments: Sequence[datetime], count: float) -> Step:
+    """Return the step of dates in different months, with the day that most of them have, if there is one.
+
+    A month is one of trading days if its last or first weekday is a holiday now and then.
+    """
+    latest = max(m.day for m in moments)
+    for day, weekdays in ((31, False), (latest, False), (31, True), (1, True)):
+        right = [m.day == _in_month(m.year, m.month, day, weekdays).day for m in moments]
+        if np.mean(right) >= (TRADING_DAYS if weekdays else 1.0):
+            return Step("month", count, day, weekdays)
+    return Step("month", count)

@@ -75,6 +75,14 @@ def test_an_event_opens_escalates_and_clears_once():
     assert detection.odds[event.start] < 0.01
 
 
+def test_a_fault_that_is_small_at_first_builds_up_since_then():
+    y = np.random.default_rng(0).standard_normal(1200)
+    y[1000:] += 3.0
+    y[1004:] += 3.0  # which outdoes the event that is open
+    events = ogp.Detector().detect(y).events
+    assert [event.since for event in events if event.start >= 1000] == [1000, 1000]
+
+
 def test_the_same_fault_is_found_again():
     first = again = 0
     for seed in range(20):

@@ -243,6 +243,15 @@ def test_removing_values_leaves_the_largest_for_last():
     assert values[0, : counts[0, 0]].tolist() == [19.0, 15.0, *range(6, -1, -1)]
 
 
+def test_rare_spikes_have_no_season_unless_they_repeat():
+    false = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        false += find_season(np.where(rng.random(512) < 0.02, rng.exponential(5.0, 512), 0.0)) > 0
+    assert false <= 2
+    assert find_season(np.where(np.arange(512) % 60 == 7, 5.0, 0.0)) == 60
+
+
 @pytest.mark.parametrize("season", [12, 24, 96, 168])
 def test_a_season_is_found(season):
     t = np.arange(1024)

@@ -12,6 +12,7 @@ import onlinegp as ogp
 from onlinegp.models.temporal.combination import LEVELS, SCORES, combine, past_origins
 from onlinegp.models.temporal.forecast import Forecast
 from onlinegp.models.temporal.members import SHIFTS, shifts
+from onlinegp.models.temporal.rolling import highest
 from onlinegp.models.temporal.structure import Structure
 
 
@@ -105,8 +106,8 @@ def test_missing_values_are_gaps():
     assert ahead.seasons == (12.0,)
     assert np.abs(ahead.median - y[228:]).mean() < 1.6
     streamed = ogp.Forecaster()
-    for value in gaps[:228]:
-        streamed.learn_one(value)
+    for i, value in enumerate(gaps[:228]):
+        streamed.learn_one(None if np.isnan(value) and i % 2 else value)
     assert np.array_equal(streamed.forecast(12).quantiles, ahead.quantiles)
     with pytest.raises(ValueError, match="all of them are missing"):
         ogp.Forecaster().fit([np.nan, np.nan])
@@ -126,6 +127,34 @@ def test_series_with_zeros_have_members_in_logarithms_too():
     widths = np.diff(ahead.interval(0.95), axis=0)[0]
     assert widths[-1] > 1.1 * widths[0]  # they grow with the level
     assert ahead.median[-1] > 0.6 * np.exp(1 + 0.02 * 162)
+
+
+@pytest.mark.parametrize("n", [8, 13, 21])
+def test_short_counts_have_no_quantiles_of_thousands(n):
+    for seed in range(10):
+        y = np.random.default_rng([n, seed]).poisson(0.4, n).astype(float)
+        quantiles = ogp.Forecaster().fit(y).forecast(13).quantiles
+        assert quantiles.max() <= 20 * max(y.max(), 1.0)
+
+
+def test_growth_may_go_on_as_before():
+    y = 1.2 ** np.arange(40.0)
+    assert highest(y, np.array([30, 40]), 10) == pytest.approx(y[[29, 39]] * 1.2**15)
+    y[::3] = np.nan
+    assert highest(y, np.array([40]), 10)[0] >= y[38] * 1.2**12
+    assert highest(np.array([0.0, 2.0, 0.0, 2.0, 4.0]), np.array([1, 5]), 3) == pytest.approx([0.0, 4 * 2**1.5])
+    assert np.allclose(ogp.Forecaster().fit(1.2 ** np.arange(40.0)).forecast(10).median[-1], 1.2**49, rtol=0.2)
+
+
+def test_intervals_of_short_series_cover():
+    """95% intervals of 100 series of 12 values, 6 steps ahead."""
+    inside = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        y = [rng.normal(size=18).cumsum(), rng.normal(size=18), np.exp(rng.normal(size=18))][seed % 3]
+        lower, upper = ogp.Forecaster().fit(y[:12]).forecast(6).interval(0.95)
+        inside += ((y[12:] >= lower) & (y[12:] <= upper)).tolist()
+    assert 0.92 <= np.mean(inside) <= 0.99
 
 
 def test_inputs_known_ahead_help():
@@ -245,6 +274,34 @@ def test_next_rows_are_predicted_before_they_are_learned():
     assert np.sqrt(np.mean((trace.mean[late] - y[late]) ** 2)) < 1.4
     lower, upper = trace.interval(0.95)
     assert 0.88 < np.mean((y > lower)[late] & (y < upper)[late]) <= 1.0
+
+
+@pytest.mark.parametrize("jump", [50.0, 1000.0])
+def test_predictions_follow_a_large_change_of_the_level(jump):
+    y = np.random.default_rng(0).normal(size=260)
+    y[200:] += jump
+    trace = ogp.run(ogp.Forecaster(), None, y)
+    assert np.abs(trace.mean - y)[203:].mean() < 2.0
+    lower, upper = trace.interval(0.95)
+    assert np.mean((y > lower)[203:] & (y < upper)[203:]) > 0.85
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [5.0] * 60 + [9.0] * 30,
+        [0.0, 0.0, 0.0, 1.0] + [0.0] * 36,
+        1e6 + 1e3 * np.random.default_rng(0).normal(size=40),
+        1e-200 * np.random.default_rng(0).normal(size=40),
+    ],
+    ids=["a jump", "zeros", "large", "tiniest"],
+)
+def test_densities_of_odd_series_are_finite_and_intervals_follow(y):
+    y = np.asarray(y)
+    trace = ogp.run(ogp.Forecaster(), None, y)
+    assert np.isfinite(trace.log_density).all()
+    lower, upper = trace.interval(0.95)
+    assert np.mean((y >= lower)[25:] & (y <= upper)[25:]) > 0.85
 
 
 def test_a_model_of_ones_own_is_iterated():

@@ -217,6 +217,19 @@ def test_each_event_that_clears_was_reported_when_it_opened_and_has_a_time(tmp_p
     assert all("2024-01-01T" in event["reason"] for event in events)
 
 
+def test_an_event_of_a_key_that_a_larger_one_outdoes_clears_with_the_time_of_that():
+    y = np.random.default_rng(0).standard_normal(1100)
+    y[1000] += 4.0
+    y[1012] += 40.0
+    keys = {"time": [f"t{i}" for i in range(1100)], "key": ["a"] * 1100}
+    predicted = Predicted(ogp.Detector().detect(y), np.zeros(1100), np.ones(1100, dtype=bool))
+    flags = Flags(time="time", by="key")
+    flags.add(Rows.of(y, predicted, level=0.95, keys=keys))
+    event = flags.events[-1]
+    assert [event["state"], event["start"], event["peak"], event["rows"]] == ["clear", 1001, 1013, 1]
+    assert event["reason"].endswith(" 12 rows after t1000")
+
+
 def test_the_most_surprising_rows_keep_their_keys_and_stay_few():
     best = Surprises()
     z = np.r_[np.full(30, 2.0), -50.0, np.inf, 3.0]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import COLUMNS, EVENTS, KINDS, STATISTICS, C, Constants
-from onlinegp.models.alarms.events import Event, OpenEvent
+from onlinegp.models.alarms.events import FIRST, Event, OpenEvent
 from onlinegp.models.alarms.inputs import Inputs
 from onlinegp.models.alarms.stored_events import check_like
 from onlinegp.models.alarms.tails import Tail
@@ -145,7 +145,10 @@ class Alarms(WithFields):
         event = self.open
         if event is None or event.is_outdone(row, self.rule.threshold):
             new = OpenEvent.opened(row, seen, t, self.built[0], self.features, self.sides)
-            self.open = event = new if event is None else replace(new, start=event.start)
+            if event is not None:
+                near = t - event.start <= FIRST  # the same fault, which was small at first
+                new = replace(new, start=event.start, since=min(event.since, new.since) if near else new.since)
+            self.open = event = new
         if row[C["evidence"]] >= self.rule.low:
             event.add(row, seen, t)
         if row[C["score"]] > event.severity or event.severity == 0.0:

@@ -142,7 +142,7 @@ class Detector(OuterRegressor):
         Watched
             Predictions, each made before its row was learned, with `odds`, `score`, `event` and `events`.
         """
-        target = np.asarray(frames.target(y), dtype=np.float64)
+        target = frames.series(y)
         gone = np.isnan(target)
         if target.ndim == 2 and (gone.any(axis=1) != gone.all(axis=1)).any():
             raise ValueError("y must have either all outputs of a row or no output. Use one detector per output.")

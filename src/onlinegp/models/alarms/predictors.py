@@ -89,7 +89,8 @@ def find_season(x: Array) -> int:
     """Return the season: the shortest lag whose peak of the autocorrelation reaches 90% of the highest peak.
 
     Only lags after the first zero of the autocorrelation and up to a third of the rows count. The result is 0 if the
-    highest peak is below 0.2.
+    highest peak is below 0.2, or no higher than a few large values reach that happen to be so many rows apart
+    (Bernstein's inequality).
     """
     n = len(x)
     longest = min(LONGEST, n // 3)
@@ -103,7 +104,8 @@ def find_season(x: Array) -> int:
     zeros = np.flatnonzero(r[1:longest] <= 0.0)
     first = max(int(zeros[0]) + 1 if len(zeros) else longest, SHORTEST)
     highest = max(r[first : longest + 1], default=0.0)
-    if highest < 0.2:
+    chance = 2.0 / 3.0 * np.log(max(longest, 1)) * float((x * x).max()) / squares
+    if highest < max(0.2, chance):
         return 0
     for k in range(first + 1, longest + 1):
         if r[k] > r[k - 1] and r[k] >= r[k + 1] and r[k] >= 0.9 * highest:

@@ -23,6 +23,7 @@ MEAN_ABSOLUTE = 0.798  # mean absolute value of a standard normal variable
 FARTHEST = 6.0  # past errors are clipped to this number of standard deviations
 CAUTION = 2.0  # stretch factors shrink towards 1 by nu / (nu + CAUTION)
 LARGEST_FACTOR = 1.5
+UNTRIED = 1.3  # factor of all quantiles if the series is too short for past forecasts
 ENDS = 1.05  # extra factor of the outermost quantiles: the parameters were fitted to the rows that check them
 
 
@@ -54,7 +55,7 @@ def combine(families: list[list[Array]], y: Array, origins: Array, h: int) -> tu
     known = np.isfinite(T)
     if not known.any():  # no past forecast can be checked: equal weights
         plain = np.mean([np.mean([member[:, -1] for member in members], axis=0) for members in families], axis=0)
-        return plain, np.full(len(families), 1 / len(families))
+        return _stretched(plain, np.full(len(LEVELS), UNTRIED)), np.full(len(families), 1 / len(families))
     quantiles, weights = _average([_average(members, T, known, 2 * nu)[0] for members in families], T, known, nu)
     return _calibrated(quantiles, T, known, nu)[:, -1], weights
 
@@ -78,10 +79,15 @@ def _calibrated(q: Array, T: Array, known: Array, nu: float) -> Array:
     median = q[MEDIAN, :-1]
     e = (T - median)[known]
     stretch = np.ones(len(LEVELS))
+    untried = UNTRIED ** (1 / (1 + nu) ** 2)
     for i, where in ((1, slice(1, -1)), (0, slice(0, None, len(LEVELS) - 1))):
         above, below = (q[-1 - i, :-1] - median)[known], (median - q[i, :-1])[known]
         z = np.minimum(np.abs(e) / np.maximum(np.where(e > 0, above, below) / SCORES[-1 - i], 1e-12), FARTHEST)
         ratio = z.mean() / MEAN_ABSOLUTE if i else np.sqrt((z**2).mean())
         factor = np.clip(max(ratio, 1e-3) ** (nu / (nu + CAUTION)), 1 / LARGEST_FACTOR, LARGEST_FACTOR)
-        stretch[where] = factor * (1.0 if i else ENDS)
-    return np.sort(q[MEDIAN] + (q - q[MEDIAN]) * stretch[:, None, None], axis=0)
+        stretch[where] = factor * untried * (1.0 if i else ENDS)
+    return _stretched(q, stretch)
+
+
+def _stretched(q: Array, factors: Array) -> Array:
+    return np.sort(q[MEDIAN] + (q - q[MEDIAN]) * factors.reshape(-1, *[1] * (q.ndim - 1)), axis=0)

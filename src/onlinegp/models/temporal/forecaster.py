@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlinegp import frames
 from onlinegp.checks import Array, count, positive
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
@@ -148,10 +149,10 @@ class Forecaster(OnlineRegressor):
         return self
 
     def learn_one(self, x: Any, y: Any = ALONE) -> Self:
-        """Learn the next value: ``learn_one(y)``, or ``learn_one(x, y)`` with inputs. NaN is a missing value."""
+        """Learn the next value: ``learn_one(y)``, or ``learn_one(x, y)`` with inputs. NaN or None is missing."""
         if y is ALONE:
             x, y = None, x
-        if isinstance(y, float) and np.isnan(y):
+        if y is None or (isinstance(y, float | np.floating) and np.isnan(y)):
             return self.partial_fit(None if x is None else [x], np.array([y]))
         return super().learn_one(x, y)
 
@@ -276,12 +277,7 @@ def _scored(before: Array, actual: Array, ahead: Forecast) -> dict[str, float]:
 def _series(X: Any, y: Any) -> tuple[Any, Any]:
     """Return inputs and values. If y is ALONE, X is the series, and there are no inputs."""
     X, y = (None, X) if y is ALONE else (X, y)
-    if y is None or np.iscomplexobj(y):
-        return X, y  # the base class raises the error
-    try:
-        return X, np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"y must hold numbers: {error}. Pass one column of a data frame, such as df['y'].") from None
+    return X, None if y is None else frames.series(y)  # the base class refuses None
 
 
 def _rows(X: Any, part: slice) -> Any:

@@ -21,6 +21,7 @@ MIN_SHARE = 0.05  # smallest robust scale, relative to the standard deviation of
 LARGEST_LOG = 700.0
 SHIFTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # candidates for `shift` if y has zeros, relative to the median positive value
 FEWEST_KNOWN = 8  # minimum number of known values for a fit
+FEWEST_FOR_LOG_LAGS = 16  # the same for regressions on logarithms, whose iterated forecasts can explode
 SMALLEST_RANGE = 1e-100  # series with a smaller range count as constant, because squares would underflow
 
 
@@ -133,12 +134,15 @@ def shifts(y: Array, seasons: tuple[float, ...]) -> list[float | None]:
 class Fit:
     """The result of a fit to the rows up to `row`: seasons, and families of members that have not learned any row yet.
 
-    Their learners are Python objects, so that another process can compute and return them.
+    Their learners are Python objects, so that another process can compute and return them. `first` is the first value,
+    and `change` the robust deviation of changes from row to row.
     """
 
     row: int
     seasons: tuple[float, ...]
     families: list[list[Member]]
+    first: float
+    change: float
 
     def started(self) -> list[list[Member]]:
         """Return copies of the members with compiled learners, ready to learn."""
@@ -174,9 +178,10 @@ def find_fit(
                     times[last], rest[last], seasons, evaluations, drift_theta, shift=shift, drift=True
                 )
                 families[1].append(_without_inputs(drift, weights))
-            for forgetting in effort.forgetting:
+            lags = effort.forgetting if shift is None or len(y) >= FEWEST_FOR_LOG_LAGS else ()
+            for forgetting in lags:
                 families[2].append(_without_inputs(_lags(rest, seasons, forgetting, shift=shift), weights))
-    return Fit(row, seasons, families)
+    return Fit(row, seasons, families, float(y[0]), _units(X[:, 0], y, ())[1])
 
 
 def _without_inputs(member: Member, weights: Array) -> Member:

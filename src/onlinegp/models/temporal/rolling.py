@@ -11,8 +11,9 @@ from onlinegp.checks import Array
 from onlinegp.engine.compiled import readable
 from onlinegp.models.temporal.combination import FEWEST_BEFORE, MOST_ORIGINS, SCORES, combine, origin_gap, past_origins
 from onlinegp.models.temporal.forecast import Forecast
-from onlinegp.models.temporal.members import Fit, Member
+from onlinegp.models.temporal.members import LARGEST_LOG, Fit, Member
 
+MOST_RISE = 1.5  # of a forecast in logarithms, in largest rises so far
 FAMILIES = ("GP", "drift GP", "smoothed lags")
 
 
@@ -75,13 +76,25 @@ class Rolling:
                 every = [*moments, self._ahead(member, rows, n, after)]
                 families[-1].append(member.quantiles(*(np.array(one) for one in zip(*every, strict=True))))
         self.learned = n
-        quantiles, weights = combine(families, rows.values, np.array([*self.origins, n]), h)
+        origins = np.array([*self.origins, n])
         known = rows.values[np.isfinite(rows.values)]
+        if known.min() >= 0 and known.max() > 0:
+            self._limit(families, highest(rows.values, origins, h))
+        quantiles, weights = combine(families, rows.values, origins, h)
         if known.min() >= 0:
             quantiles = np.maximum(quantiles, 0.0)
         shares = dict(zip(FAMILIES, weights.round(6).tolist(), strict=True))
         sampler = Sampler(readable(self.families[0][-1].learner), after)
         return Forecast(quantiles.T, None, self.seasons, shares, sampler)
+
+    def _limit(self, families: list[list[Array]], highest: Array) -> None:
+        """Cut quantiles of members in logarithms at the highest values, or at those of other members if larger."""
+        linear = [member.shift is None for family in self.families for member in family]
+        quantiles = [q for family in families for q in family]
+        most = np.max([q for q, is_linear in zip(quantiles, linear, strict=True) if is_linear], axis=0)
+        for q, is_linear in zip(quantiles, linear, strict=True):
+            if not is_linear:
+                np.minimum(q, np.maximum(most, highest[:, None]), out=q)
 
     def _ahead(self, member: Member, rows: Rows, origin: int, ahead: Array) -> tuple[Array, Array]:
         """Learn the rows before `origin`, then return means and standard deviations of the rows `ahead`."""
@@ -95,13 +108,41 @@ def _padded(means: Array, stds: Array, h: int) -> tuple[Array, Array]:
     return np.append(means, rest), np.append(stds, rest)
 
 
+def highest(y: Array, origins: Array, h: int) -> Array:
+    """Return for each origin the highest value that a forecast in logarithms may have.
+
+    The largest value so far may rise by 1.5 times its largest logarithmic rise over h rows, measured from the median of
+    the positive values or above. A short series of counts would have quantiles of thousands otherwise.
+    """
+    lowest, width = np.where(np.isfinite(y), y, np.inf), 1  # of as many values
+    while width <= min(h, len(y) - 1):
+        step = min(width, h + 1 - width)
+        lowest[step:] = np.minimum(lowest[step:], lowest[:-step])
+        width += step
+    found = np.empty(len(origins))
+    for i, n in enumerate(origins.tolist()):
+        before = y[:n]
+        usual = np.median(before[before > 0]) if (before > 0).any() else 1.0
+        rise = np.nanmax(np.log(np.maximum(before, usual) / np.maximum(lowest[:n], usual)))
+        steps = h / min(h, max(n - 1, 1))
+        found[i] = np.nanmax(before) * np.exp(min(MOST_RISE * rise * steps, LARGEST_LOG / 2))
+    return found
+
+
 def random_walk(y: Array, h: int) -> Forecast:
     """Return the forecast of a random walk, for a series that is short or constant."""
     last = y[-1] if len(y) else 0.0
-    change = np.sqrt(np.mean(np.diff(y) ** 2)) if len(y) > 1 else 1.0
-    spread = max(float(change), 1e-9 * abs(last), 1e-300) * np.sqrt(np.arange(1.0, h + 1.0))
+    spread = spread_of(last, np.diff(y)) * np.sqrt(np.arange(1.0, h + 1.0))
     quantiles = last + spread[:, None] * SCORES
     return Forecast(np.maximum(quantiles, 0.0) if len(y) and y.min() >= 0 else quantiles, weights={"random walk": 1.0})
+
+
+def spread_of(last: float, changes: Array) -> float:
+    """Return the root mean square of changes until the last value. If all are zero, it is tiny."""
+    if not len(changes):
+        return max(abs(float(last)), 1.0)  # one value shows no spread
+    largest = float(np.abs(changes).max()) or 1.0  # whose square may be zero
+    return max(largest * float(np.sqrt(np.mean((changes / largest) ** 2))), 1e-9 * abs(float(last))) or 1e-9
 
 
 @dataclass(frozen=True)

@@ -154,14 +154,15 @@ class SeriesLearner(RowLearner):
         if current is not None:
             return current.run(self.rows.after(len(self.values), X), y)
         before = self.values[self.known]
-        each = [so_far(np.concatenate([before, y[:i]]), 1) for i in range(len(y))]
+        constant = self.fitted > 0  # else there would be a fit
+        each = [so_far(np.concatenate([before, y[:i]]), 1, constant=constant) for i in range(len(y))]
         weights, means, stds = (np.concatenate(one) for one in zip(*each, strict=True))
         return weights, means, stds
 
     def predict(self, X: Array) -> Predictions:
         current = self._current()
         if current is None:
-            return mixtures(*so_far(self.values[self.known], len(X)))
+            return mixtures(*so_far(self.values[self.known], len(X), constant=self.fitted > 0))
         return current.predict(np.column_stack([np.full(len(X), float(len(self.values))), X]))
 
     def _current(self) -> OneStep | None:

@@ -169,7 +169,7 @@ class Flags(Observer):
     def _when(self, key: str | None, row: int, back: int, opens: bool, times: list[str]) -> str | None:
         """Return the time of the row that is `back` rows of its series before the opening or clearing of an event."""
         rows = [*self.times, *times] if self.by is None else times[-1:] if opens else []
-        exact = rows[-1 - back] if back < len(rows) else None
+        exact = rows[-1 - back] if 0 <= back < len(rows) else None
         if opens:
             self._since[key] = (row + back, times[-1] if times else "") if exact is None else (row, exact)
         began, time = self._since[key]

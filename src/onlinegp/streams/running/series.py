@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -74,7 +75,7 @@ class Series:
             last = written(self.dates[-1], self.step)
             if not rows:
                 return f"no row is after {last}, the last of the series. Add the rows of the next dates."
-            date = written(self.step.after(self.dates[-1], int(missing[0]), self.dates[0])[-1], self.step)
+            date = written(self.step.after(self.dates[-1], int(missing[0]))[-1], self.step)
             return f"there is no row for {date}. Add it, or use fewer --steps."
         return f"there are {rows} next rows, but --steps is {steps}. Use fewer --steps." if steps else "no next rows."
 
@@ -135,7 +136,7 @@ def next_inputs(
     keys = tuple(name for name in (time, by) if name)
     _, X, by_name, error = _rows_of(source, replace(columns, target=None, keys=keys), until_error=True)
     owners = [str(key) for key in by_name[by]] if by else [""] * len(X)
-    moments = _dates_of_next(by_name[time], zone, source.path) if time else None
+    moments = _dates_of_next(by_name[time], zone, owners, source.path) if time else None
     rows: dict[str, list[int]] = {}
     for i, owner in enumerate(owners):
         rows.setdefault(owner, []).append(i)
@@ -157,9 +158,9 @@ def next_inputs(
     return found
 
 
-def _dates_of_next(texts: list[Any], zone: tzinfo | None, path: str) -> list[datetime]:
+def _dates_of_next(texts: list[Any], zone: tzinfo | None, owners: list[str], path: str) -> list[datetime]:
     try:
-        return parse_dates(texts, zone) if texts else []
+        return parse_dates(texts, zone, owners) if texts else []
     except NotDates as error:
         raise BadData(f"{path}: {error}") from None
 
@@ -186,13 +187,18 @@ def series_of(table: Table, gaps: str, zone: tzinfo | None, path: str, talk: Tal
     rows: dict[Any, list[int]] = {}
     for i, key in enumerate(keys):
         rows.setdefault(key, []).append(i)
-    return [_series(key, np.array(own), table, dates, gaps, path, talk) for key, own in rows.items()]
+    series = [_series(key, np.array(own), table, dates, gaps, path, talk) for key, own in rows.items()]
+    steps = Counter(one.step for one in series if one.step is not None)
+    if steps:  # a series of one row has the step of most others
+        usual = steps.most_common(1)[0][0]
+        series = [replace(one, step=usual) if one.step is None and len(one.y) == 1 else one for one in series]
+    return series
 
 
 def _dates(table: Table, zone: tzinfo | None, path: str) -> list[datetime]:
     assert table.times is not None
     try:
-        return parse_dates(table.times, zone)
+        return parse_dates(table.times, zone, table.keys)
     except NotDates:
         for text, line in zip(table.times, table.lines, strict=True):
             try:
@@ -212,7 +218,7 @@ def _series(
     own = [dates[i] for i in rows]
     step = infer_step(own)
     if step is None and (gaps == "ignore" or len(set(own)) < 2):
-        return Series(key, y, X)
+        return Series(key, y, X, own)
     if step is None:
         if gaps == "refuse":
             raise BadData(f"{path}: {name}the times have no common step. Use --gaps missing or ignore.")
@@ -299,13 +305,13 @@ def forecast_series(series: Series, future: Array, seasons: Any, backtest: int) 
         tested = f"not tested: {error}"
     if series.dates is None or series.step is None:
         return ahead, tested
-    following = series.step.after(series.dates[-1], steps, series.dates[0])
+    following = series.step.after(series.dates[-1], steps)
     return replace(ahead, dates=np.array([written(date, series.step) for date in following], dtype=object)), tested
 
 
 def written(moment: datetime, step: Step) -> str:
     """Format a date, as short as the time step allows."""
-    if step.unit == "month" and moment.day == 1 and moment.time() == moment.time().min:
+    if step.unit == "month" and step.day == 1 and not step.weekdays and moment.time() == moment.time().min:
         return f"{moment:%Y-%m}" if step.count % 12 else f"{moment:%Y}"
     if step.on_the_wall and moment.time() == moment.time().min:
         return f"{moment:%Y-%m-%d}"
