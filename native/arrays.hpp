@@ -29,6 +29,18 @@ template <class E> void check_rows(const E& engine, const Matrix& X, const Matri
         throw nb::value_error("Y must have a row for each of X, and a column for each output.");
 }
 
+// Which of n events the last call of a fleet learned, since `forget_events`
+template <class F> nb::ndarray<nb::numpy, bool> learned_events(const F& fleet, size_t n) {
+    auto rows = fresh<bool>({n});
+    fleet.learned(rows.data(), int64_t(n));
+    return rows;
+}
+// Not in a signal handler, because the call that it interrupts needs them
+template <class F> void forget_events(F& fleet) {
+    const Held held(fleet.lock, Use::Change);
+    fleet.forget();
+}
+
 inline void check_index(FleetEngine& fleet, int64_t i) {
     if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
 }

@@ -129,23 +129,8 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
     for (size_t i = 0; i < who.shape(0); i++) check_index(fleet, who.data()[i]);
 }
 
-// Raise the current Python error, with a note and the attribute `learned`: for each event, whether it was learned
-// before the error
-[[noreturn]] static void raise_with_learned(const FleetEngine& fleet, size_t n) {
-    nb::python_error error;
-    auto learned = fresh<bool>({n});
-    const long long count = fleet.learned(learned.data(), int64_t(n));
-    const std::string note = std::to_string(count) + " of " + std::to_string(n) +
-                             " events were learned: those where the attribute `learned` of this exception is True.";
-    try {
-        error.value().attr("learned") = learned;
-        error.value().attr("add_note")(note);
-    } catch (const nb::python_error&) {  // a signal handler may raise an exception that accepts no attributes
-    }
-    throw error;
-}
 // Predict if there is room for predictions, and learn if Y is given. If a signal or a lack of memory ends the call
-// early, each event is either learned completely or not at all.
+// early, each event is either learned completely or not at all: see `learned_events`.
 static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, const Steps& steps,
                  int threads) {
     const size_t n = X.shape(0);
@@ -164,9 +149,7 @@ static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const 
     }
     if (!memory)
         PyErr_SetString(PyExc_MemoryError, "there is no memory for more centers. Use a budget, or fewer models.");
-    if (memory && !signals.raised()) return;
-    if (Y) raise_with_learned(fleet, n);
-    throw nb::python_error();
+    if (!memory || signals.raised()) throw nb::python_error();
 }
 static void learn_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X);
@@ -307,6 +290,8 @@ NB_MODULE(_native, m) {
         .def("learn", learn_events)
         .def("run", run_events)
         .def("predict", predict_events)
+        .def("forget", forget_events<FleetEngine>)
+        .def("learned", learned_events<FleetEngine>, "events"_a)
         .def("save", save_member)
         .def("load", load_member);
     bind_states(members);

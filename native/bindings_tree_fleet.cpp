@@ -72,7 +72,7 @@ static Integers seen(Trees& trees, Indices who) {
     return out;
 }
 
-// After a signal or a lack of memory, each event is learned by its whole tree or not at all: see `learned`
+// After a signal or a lack of memory, each event is learned by its whole tree or not at all: see `learned_events`
 static void work(Trees& trees, const Indices& who, const Matrix& X, const double* Y, const Output& out, int threads) {
     Signals signals;
     bool memory = true;
@@ -87,7 +87,7 @@ static void work(Trees& trees, const Indices& who, const Matrix& X, const double
         }
     }
     signals.raise();
-    if (memory) return trees.fleet.forget();
+    if (memory) return;
     PyErr_SetString(PyExc_MemoryError, "there is no memory for more. Use a budget, or fewer models.");
     throw nb::python_error();
 }
@@ -118,14 +118,6 @@ static nb::tuple predict_events(Trees& trees, Indices who, Matrix X, int threads
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch);
 }
 
-// Which of the n events of a failed call were learned. None if the call failed before its start.
-static nb::ndarray<nb::numpy, bool> learned(Trees& trees, size_t n) {
-    auto rows = fresh<bool>({n});
-    trees.fleet.learned(rows.data(), int64_t(n));
-    trees.fleet.forget();
-    return rows;
-}
-
 void bind_tree_fleet(nb::module_& m) {
     nb::class_<Trees>(m, "Trees")
         .def(nb::init<int, int>(), "features"_a, "outputs"_a)
@@ -137,7 +129,8 @@ void bind_tree_fleet(nb::module_& m) {
         .def("learn", learn_events, "which"_a, "X"_a, "Y"_a, "threads"_a)
         .def("run", run_events, "which"_a, "X"_a, "Y"_a, "threads"_a)
         .def("predict", predict_events, "which"_a, "X"_a, "threads"_a)
-        .def("learned", learned, "events"_a);
+        .def("forget", [](Trees& trees) { forget_events(trees.fleet); })
+        .def("learned", [](Trees& trees, size_t n) { return learned_events(trees.fleet, n); }, "events"_a);
 }
 
 }  // namespace onlinegp

@@ -122,17 +122,15 @@ class Rounds {
             in_parallel(workers, workers, part, [] {});
         } while (!finished() && !interrupted());
     }
-    void forget() { shares_.clear(); }
+    void forget() { shares_.clear(); }  // which rows the last call processed
     // Free memory that only the next call needs
     void spare() { std::vector<Event>().swap(sorted_); }
 
-    // The rows that the last call processed, and their number. If a call has another number of rows, it never began.
-    int64_t learned(bool* rows, int64_t n) const {
-        int64_t count = 0;
-        if (n != int64_t(events_.size())) return count;
+    // Mark the rows that the last call processed. If a call has another number of rows, it never began.
+    void learned(bool* rows, int64_t n) const {
+        if (n != int64_t(events_.size())) return;
         for (const Share& share : shares_)
-            for (const Event* event = share.begin; event < share.next; event++, count++) rows[event->row] = true;
-        return count;
+            for (const Event* event = share.begin; event < share.next; event++) rows[event->row] = true;
     }
 
   private:
@@ -197,7 +195,8 @@ class FleetEngine {
         rounds_.go(n, who, models_->count(), threads, employ, some, interrupted);
     }
     void spare() { rounds_.spare(); }
-    int64_t learned(bool* rows, int64_t n) const { return rounds_.learned(rows, n); }
+    void learned(bool* rows, int64_t n) const { rounds_.learned(rows, n); }
+    void forget() { rounds_.forget(); }
 
   private:
     Rounds rounds_;

@@ -127,7 +127,7 @@ void TreeEngine::run(int64_t n, const double* X, const double* Y, const Output& 
 
 void TreeEngine::predict(int64_t n, const double* X, const Output& out, int threads, const Stopped& stopped) {
     is_fresh_ = false;
-    root_->flush();
+    root_->flush(workspace());
     const int64_t useful = std::min<int64_t>(threads, n * root_->work() / PAIRS_A_THREAD + 1);
     const auto here = std::this_thread::get_id();
     std::atomic<bool> stop{false};
@@ -166,13 +166,17 @@ void TreeEngine::copy(int64_t begin, int64_t rows, Workspace& w, const Output& o
 
 void TreeEngine::fields(Visitor& visit) {
     is_fresh_ = false;
+    if (visit.saves()) {
+        Workspace scratch(*root_);
+        root_->flush(scratch);
+    }
     visit.node("", *root_);
 }
 
 void TreeEngine::work(int64_t rows, const double* X, const double* Y, bool wants, Workspace& w) {
     is_fresh_ = false;
     if (!Y) {
-        root_->flush();
+        root_->flush(w);
         root_->predict(rows, X, w);
         return;
     }
@@ -222,7 +226,14 @@ void Lines::add(const void* from, size_t bytes) {
 // Lend a node the scratch memory of a fleet until the end of a block
 class Entered {
   public:
-    Entered(Node& root, Workspace& w, const Node* next) : root_(root) { root_.enter(w, next); }
+    Entered(Node& root, Workspace& w, const Node* next) : root_(root) {
+        try {
+            root_.enter(w, next);
+        } catch (...) {  // some of its leaves have entered
+            root_.leave();
+            throw;
+        }
+    }
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
     ~Entered() { root_.leave(); }
@@ -255,6 +266,8 @@ bool TreeFleet::put(int64_t i, TreeEngine* tree) {
     }
     place = nullptr;
     if (!tree) return false;
+    Lines lines = tree->lines();
+    lines.at.resize(size_t(MOST_LINES));
     if (like_) {
         const std::vector<Node*> mine = nodes_of(tree->root()), theirs = nodes_of(like_->root());
         if (mine.size() != theirs.size()) return false;
@@ -266,8 +279,6 @@ bool TreeFleet::put(int64_t i, TreeEngine* tree) {
         like_ = tree;
         workers_.clear();
     }
-    Lines lines = tree->lines();
-    lines.at.resize(size_t(MOST_LINES));
     std::copy(lines.at.begin(), lines.at.end(), lines_.begin() + i * MOST_LINES);
     place = tree;
     return true;
@@ -292,7 +303,8 @@ void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const
         const auto more = [&](int64_t rows) { return next + rows < end && next[rows].who == next->who; };
         int64_t rows = 1;
         if (more(1)) {
-            const int64_t most = std::clamp<int64_t>(MOST_AT_ONCE / work, 1, FEWEST_ROWS);
+            const int64_t few = std::clamp<int64_t>(MOST_AT_ONCE / work, 1, FEWEST_ROWS);
+            const int64_t most = Y ? std::min(few, tree.root().until_due()) : few;
             while (rows < most && more(rows)) rows++;
         }
         const Event* later = next + rows;

@@ -26,6 +26,7 @@ class Workspace {
         std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
     };
     std::vector<Slot> slots;
+    int relearning = 0;  // how many nodes let those inside learn rows from scratch at the moment
 };
 
 // All nodes of a tree learn a row, or none: calls consist of whole chunks, and nothing in a chunk can fail after
@@ -54,10 +55,10 @@ class Node {
     virtual void learn(int64_t n, const double* X, const double* Y, Workspace& w) { run(n, X, Y, w); }
     // Predict rows without learning. Several threads may call it, after `flush`.
     virtual void predict(int64_t n, const double* X, Workspace& w) const = 0;
-    virtual void flush() = 0;
+    virtual void flush(Workspace& w) = 0;  // complete what is pending
     virtual void reserve(int64_t rows, Workspace& w) { slot(w).reserve(rows, *this); }
     virtual int64_t size() const = 0;
-    // The number of rows until the Python learners may have work to do; zero if they have work now
+    // The number of rows until a chunk must end; zero if the Python learners have work now
     virtual int64_t until_due() const { return NEVER_DUE; }
     virtual int64_t work() const = 0;                   // approximate work of a row, in kernel evaluations
     virtual bool shares_rows() const { return false; }  // whether it shares rows with a node that must run before
@@ -143,7 +144,7 @@ class Outer : public Node {
         predicted(w).resize(n);
         for (int64_t i = 0; i < n; i++) change(i, w);
     }
-    void flush() override { inner->flush(); }
+    void flush(Workspace& w) override { inner->flush(w); }
     void reserve(int64_t rows, Workspace& w) override {
         Node::reserve(rows, w);
         inner->reserve(rows, w);
@@ -215,7 +216,7 @@ class Leaf : public Node {
         learner_.predict(n, X, steps.mean, steps.variance, never);
         fill_all(n, steps, own.predictions);
     }
-    void flush() override { learner_.flush(); }
+    void flush(Workspace&) override { learner_.flush(); }
     void reserve(int64_t rows, Workspace& w) override {
         Node::reserve(rows, w);
         learner_.reserve(rows);
@@ -278,10 +279,10 @@ inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p)
 // Memory for at most two means and two variances per row, or two numbers per component
 inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {
     if (rows <= room) return;
-    room = rows;
     predictions.resize(rows);
     targets.reserve(size_t(2 * (rows * (node.p + 1) + node.kinds.count())));
     sizes.reserve(size_t(rows));
+    room = rows;  // after an error there is less room than allocated, never more
 }
 
 // The nodes of a tree, in the order of their numbers

@@ -91,8 +91,8 @@ class TreeFleet {
     void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Output& out, int threads,
               const Stopped& stopped);
     void spare() { rounds_.spare(); }
-    int64_t learned(bool* rows, int64_t n) const { return rounds_.learned(rows, n); }
-    void forget() { rounds_.forget(); }  // which rows the last call learned
+    void learned(bool* rows, int64_t n) const { rounds_.learned(rows, n); }
+    void forget() { rounds_.forget(); }
 
   private:
     struct Worker {

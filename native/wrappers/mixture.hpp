@@ -152,8 +152,8 @@ class Mixture final : public Node {
         predicted(w).resize(n);
         for (int64_t i = 0; i < n; i++) mix(i, w);
     }
-    void flush() override {
-        for (const Owned& one : members_) one->flush();
+    void flush(Workspace& w) override {
+        for (const Owned& one : members_) one->flush(w);
     }
     void reserve(int64_t rows, Workspace& w) override {
         Node::reserve(rows, w);

@@ -61,7 +61,8 @@ class Scaled final : public Outer {
         inner->learn(n, inputs(n, X, w), targets(n, Y, w), w);
     }
     void reserve(int64_t rows, Workspace& w) override {
-        const int64_t most = kept() + rows;  // the stored rows may be learned again
+        if (early_ && early_->behind) start_again(w);  // first, because a node inside may be half loaded
+        const int64_t most = kept() + rows;            // the stored rows may be learned again
         Outer::reserve(most, w);
         slot(w).inputs.reserve(size_t(most * inner->d));
         if (!early_ || early_->fixed) return;
@@ -69,7 +70,15 @@ class Scaled final : public Outer {
         const int64_t room = std::max(due(), std::min(most, rule_.rows));
         early_->X.reserve(size_t(room * d));
         early_->Y.reserve(size_t(room * p));
-        if (early_->behind) start_again(w);
+    }
+    // A chunk ends where scales are estimated, because the node inside may then be incomplete for lack of memory
+    int64_t until_due() const override {
+        const int64_t rows = Outer::until_due();
+        return early_ && !early_->fixed ? std::min(rows, std::max<int64_t>(1, due() - kept())) : rows;
+    }
+    void flush(Workspace& w) override {
+        if (early_ && early_->behind) start_again(w);
+        inner->flush(w);
     }
     bool only_stores() const override { return !early_ && inner->only_stores(); }
     void predict(int64_t n, const double* X, Workspace& w) const override { Outer::predict(n, inputs(n, X, w), w); }
@@ -92,7 +101,10 @@ class Scaled final : public Outer {
             visit.array("y", early.Y, {length, p});
             visit.array("fixed", fixed);
             early.fixed = fixed[0] != 0;
-            if (visit.loads()) drop_early_if_final();
+            if (visit.loads()) {
+                early.behind = false;
+                drop_early_if_final();
+            }
         }
         visit.node("model", *inner);
     }
@@ -102,6 +114,11 @@ class Scaled final : public Outer {
     }
 
   private:
+    struct Relearning {
+        explicit Relearning(Workspace& w) : w(w) { w.relearning++; }
+        ~Relearning() { w.relearning--; }
+        Workspace& w;
+    };
     // Until the scales are final
     struct Early {
         explicit Early(int p) : varies(size_t(p), 1.0) {}
@@ -138,7 +155,8 @@ class Scaled final : public Outer {
         if (kept() < first_rows()) return;
         try {
             start_again(w);
-        } catch (const std::bad_alloc&) {  // `reserve` tries again before the next row
+        } catch (const std::bad_alloc&) {  // `reserve` and `flush` try again, unless an outer node does
+            if (w.relearning) throw;
         }
     }
     void estimate() {
@@ -160,6 +178,7 @@ class Scaled final : public Outer {
         early_->behind = true;
         early_->fresh.load(*inner);
         inner->reserve(n, w);
+        const Relearning relearning(w);
         inner->learn(n, inputs(n, early_->X.data(), w), targets(n, early_->Y.data(), w), w);
         early_->behind = false;
         if (n < rule_.rows) return;

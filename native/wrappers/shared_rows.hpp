@@ -67,7 +67,7 @@ class SharedRows final : public Node {
     }
     void learn(int64_t, const double*, const double*, Workspace&) override {}
     void predict(int64_t n, const double*, Workspace& w) const override { copy(n, w); }
-    void flush() override {}
+    void flush(Workspace&) override {}
     int64_t size() const override { return source_->size(); }
     int64_t work() const override { return 0; }
     bool shares_rows() const override { return true; }

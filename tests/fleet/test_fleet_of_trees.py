@@ -198,3 +198,85 @@ def test_an_exception_says_what_was_learned_of_keys_at_all_stages(monkeypatch):
         learned = sum(one == key and done for one, done in zip(keys, caught.value.learned, strict=True))
         assert fleet[key].n_samples_seen_ == before + learned
     assert 0 < caught.value.learned.sum() < 7
+
+
+class InterruptedAtItsEnd:
+    """Members or a compiled fleet; after call number `last` of `learn` or `run`, a signal arrives."""
+
+    def __init__(self, inside, last=1):
+        self.inside, self.left = inside, last
+
+    def __getattr__(self, name):
+        method = getattr(self.inside, name)
+        return self._interrupted(method) if name in ("learn", "run") else method
+
+    def _interrupted(self, method):
+        def call(*arguments):
+            answer = method(*arguments)
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return answer
+
+        return call
+
+
+@pytest.mark.parametrize("call", ["learn", "run"])
+@pytest.mark.parametrize("model", [MODELS["scaled"], krlst(), ogp.Scaled(ogp.KRLST(engine="python"))])
+def test_a_signal_as_a_call_ends_leaves_all_events_learned(model, call):
+    fleet, keys = ogp.Fleet(model).learn(["a", "b"], *events(2)), 6 * ["a", "b"]
+    members = fleet._home.members
+    for name in ("_core", "_trees"):
+        if getattr(members, name, None) is not None:
+            setattr(members, name, InterruptedAtItsEnd(getattr(members, name)))
+    if "python" in repr(model):
+        fleet._home.members = InterruptedAtItsEnd(members)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        getattr(fleet, call)(keys, *events(12))
+    assert caught.value.learned.all()
+    assert caught.value.learned.shape == (12,)
+    assert fleet["a"].n_samples_seen_ == 7
+    members.forget()
+    assert not members.learned(12).any()
+
+
+def test_an_exception_says_what_was_learned_of_all_parts_of_a_call(tmp_path):
+    """A store with fewer keys in memory than a call has."""
+    with ogp.Fleet(MODELS["scaled"], store=tmp_path / "fleet.db", keep=2) as fleet:
+        keys = list("abcdefab")
+        fleet.learn(keys, *events(8))
+        fleet._home.members = InterruptedAtItsEnd(fleet._home.members, last=2)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            fleet.run(keys, *events(8, seed=1))
+        assert caught.value.learned.tolist() == [key in "abcd" for key in keys]
+        assert "6 of 8 events were learned" in caught.value.__notes__[0]
+        assert [fleet[key].n_samples_seen_ for key in "abcdef"] == [4, 4, 2, 2, 1, 1]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+@pytest.mark.parametrize("model", [MODELS["scaled"], krlst()])
+def test_a_signal_handler_that_learns_by_the_same_fleet_is_refused_and_loses_no_event(model):
+    n, keys, refused, learned = 100_000, list(range(50)), [], []
+    X, y = events(1000)
+
+    def handler(*_):
+        try:
+            fleet.learn(keys, X[:50], y[:50])
+            learned.append(50)  # before or after the compiled call
+        except RuntimeError as error:
+            refused.append(error)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        while not refused:
+            n, learned = 2 * n, []
+            fleet = ogp.Fleet(model, threads=1).learn(20 * keys, X, y)
+            many = np.resize(np.arange(1000), n)
+            signal.setitimer(signal.ITIMER_REAL, 0.02, 0.03)
+            fleet.learn((many % 50).tolist(), X[many], y[many])
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not any(error.learned.any() for error in refused)
+    assert sum(fleet[key].n_samples_seen_ for key in keys) == n + 1000 + sum(learned)

@@ -19,7 +19,7 @@ from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.fleet import fleet_file
 from onlinegp.fleet.keys import listed
 from onlinegp.fleet.members import LearnerMembers, Members, in_order, known_before, start_members
-from onlinegp.fleet.memory import Home, Memory, State, taken
+from onlinegp.fleet.memory import Home, Memory, State, learning, taken
 from onlinegp.fleet.sqlite import Stored, open_store, stored_model
 from onlinegp.fleet.sqlite_file import Store, is_store
 from onlinegp.locks import Locked
@@ -103,9 +103,10 @@ class Fleet(Locked):
         """Learn row i of X (n, d) and y (n,) or (n, outputs) with the model of keys[i]. New keys get new models."""
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
-            for rows, which in self._home.parts(keys, learn=True):
-                np.maximum.at(members.largest, which, np.abs(Y[rows]).max(axis=1))
-                members.learn(which, X[rows], Y[rows], self.threads or thread_count())
+            with learning(self._home, keys) as parts:
+                for rows, which in parts:
+                    np.maximum.at(members.largest, which, np.abs(Y[rows]).max(axis=1))
+                    members.learn(which, X[rows], Y[rows], self.threads or thread_count())
         return self
 
     def run(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Trace:
@@ -114,12 +115,13 @@ class Fleet(Locked):
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
             size, scored, predicted, order = np.empty(len(X), dtype=np.int64), np.empty(len(X), dtype=bool), [], []
-            for rows, which in self._home.parts(keys, learn=True):
-                scored[rows] = known_before(members, which, self.model.delay)
-                predictions, size[rows] = members.run(which, X[rows], Y[rows], self.threads or thread_count())
-                name = self._name(keys, rows)
-                predicted.append(check_events(self.model, predictions, which, Y[rows], members.largest, name))
-                order.append(rows)
+            with learning(self._home, keys) as parts:
+                for rows, which in parts:
+                    scored[rows] = known_before(members, which, self.model.delay)
+                    predictions, size[rows] = members.run(which, X[rows], Y[rows], self.threads or thread_count())
+                    name = self._name(keys, rows)
+                    predicted.append(check_events(self.model, predictions, which, Y[rows], members.largest, name))
+                    order.append(rows)
             trace = Trace(in_order(predicted, order), Y.copy(), size, scored, origin)
             return trace.output(0) if self._single else trace
 
@@ -252,11 +254,8 @@ class Fleet(Locked):
         with self._lock:
             if key not in self._home:
                 raise KeyError(f"no model has the key {key!r}.")
-            contents = self._about(self._home.members) | {
-                "learned": self._home.dump(key),
-                "largest": self._home.largest(key),
-            }
-            return copy.deepcopy(self.model).load(contents)
+            learned = {"learned": self._home.dump(key), "largest": self._home.largest(key)}
+            return copy.deepcopy(self.model).load(self._about(self._home.members) | learned)
 
     def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
         """Replace the model of a key by a copy of `model`, which must have the same class and parameters."""

@@ -67,6 +67,13 @@ class Members(Protocol):
         """Predict events without learning them, and continue after them. For most members this is `predict`."""
         ...
 
+    def learned(self, count: int) -> NDArray[np.bool_]:
+        """Return which events the last call learned, a call of `learn` or `run` with so many events since `forget`."""
+        ...
+
+    def forget(self) -> None:
+        """Forget which events the last call learned. In a signal handler during a call, it raises an error."""
+
     def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
         """Return the records of these members. `single` says whether y is (n,).
 
@@ -118,6 +125,7 @@ class LearnerMembers:
         self._is_tree = np.zeros(1, dtype=bool)
         self._kinds: Any = None  # kinds of the predictions of trees
         self._starts_trees: bool | None = None  # None: not known yet
+        self._events: tuple[int, Which, list[Any]] = (0, np.zeros(0, dtype=np.int64), [])  # of the last call
         self.largest = np.zeros(1)
         self.schemas = Schemas(self._reader)
 
@@ -160,35 +168,35 @@ class LearnerMembers:
     def _answers(self, name: str, which: Which, arrays: tuple[Array, ...], threads: int) -> list[tuple[Which, Any]]:
         """Call a method on the members of all events. Return pairs of rows and results.
 
-        The first pair contains the rows of all trees; other members have one pair each. If the method learns, an
-        exception has the attribute `learned`, which says which events were learned.
+        One pair holds the rows of all trees; each other member has its own pair.
         """
         trees = np.zeros(len(which), dtype=bool) if name == "skip" else self._find_trees(which)
-        learned, answers = np.zeros(len(which), dtype=bool), []
-        try:
-            others = np.flatnonzero(~trees)
-            for member, some in _by_member(which[others]) if len(others) else ():
-                rows, learner = others[some], self._learner(member, self._start)
-                before = learner.seen
-                try:
-                    mine = tuple(array[rows] for array in arrays)
-                    answer = skip(learner, *mine) if name == "skip" else getattr(learner, name)(*mine)
-                    answers.append((rows, answer))
-                finally:
-                    learned[rows[: learner.seen - before]] = True
-            if len(others) < len(which):
-                rows = np.flatnonzero(trees)
-                mine = arrays if len(rows) == len(which) else tuple(array[rows] for array in arrays)
-                try:
-                    answers.append((rows, getattr(self._trees, name)(which[rows], *map(_contiguous, mine), threads)))
-                except BaseException:
-                    learned[rows] = self._trees.learned(len(rows))
-                    raise
-        except BaseException as error:
-            if name in ("learn", "run"):
-                _tell_learned(error, learned)
-            raise
+        others, answers = np.flatnonzero(~trees), []
+        _, of_trees, calls = self._events = len(which), np.flatnonzero(trees), []
+        for member, some in _by_member(which[others]) if len(others) else ():
+            rows, learner = others[some], self._learner(member, self._start)
+            calls.append((rows, learner, learner.seen))
+            mine = tuple(array[rows] for array in arrays)
+            answers.append((rows, skip(learner, *mine) if name == "skip" else getattr(learner, name)(*mine)))
+        if len(rows := of_trees):
+            mine = arrays if len(rows) == len(which) else tuple(array[rows] for array in arrays)
+            answers.append((rows, getattr(self._trees, name)(which[rows], *map(_contiguous, mine), threads)))
         return answers
+
+    def learned(self, count: int) -> NDArray[np.bool_]:
+        events, of_trees, calls = self._events
+        learned = np.zeros(count, dtype=bool)
+        if events == count:
+            for rows, learner, before in calls:
+                learned[rows[: learner.seen - before]] = True
+            if len(of_trees):
+                learned[of_trees] = self._trees.learned(len(of_trees))
+        return learned
+
+    def forget(self) -> None:
+        if self._trees is not None:
+            self._trees.forget()
+        self._events = (0, np.zeros(0, dtype=np.int64), [])
 
     def _find_trees(self, which: Which) -> NDArray[np.bool_]:
         """Convert members that can now be compiled trees. Return which events belong to trees."""
@@ -318,6 +326,13 @@ class NativeMembers:
 
     skip = predict
 
+    def learned(self, count: int) -> NDArray[np.bool_]:
+        learned: NDArray[np.bool_] = self._core.learned(count)
+        return learned
+
+    def forget(self) -> None:
+        self._core.forget()
+
     def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
         try:
             return self._core.to_bytes(which, self.largest[which], single, self.schemas[compact].checksum, compact)
@@ -359,17 +374,6 @@ def _by_member(which: Which) -> Any:
     order = np.argsort(which, kind="stable")
     members, starts = np.unique(which[order], return_index=True)
     yield from zip(members.tolist(), np.split(order, starts[1:]), strict=True)
-
-
-def _tell_learned(error: BaseException, learned: NDArray[np.bool_]) -> None:
-    """Add a note to an exception about the events that were learned before."""
-    try:
-        error.learned = learned  # type: ignore[attr-defined]
-    except AttributeError:  # exceptions of signal handlers may not accept attributes
-        return
-    error.add_note(
-        f"{learned.sum()} of {len(learned)} events were learned. The attribute `learned` of this exception says which."
-    )
 
 
 def _longer(values: NDArray[Any], count: int) -> NDArray[Any]:

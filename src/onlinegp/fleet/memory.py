@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -143,6 +144,35 @@ class Memory:
 
     def __contains__(self, key: object) -> bool:
         return key in self._numbers
+
+
+@contextmanager
+def learning(home: Home, keys: Keys) -> Iterator[Iterator[Part]]:
+    """Return the parts of a call that learns. An exception gets the attribute `learned`: which events were learned."""
+    learned, current = np.zeros(len(keys), dtype=bool), None
+
+    def parts() -> Iterator[Part]:
+        nonlocal current
+        for rows, which in home.parts(keys, learn=True):
+            assert home.members is not None
+            home.members.forget()
+            current = home.members, rows, len(which)
+            yield rows, which
+            learned[rows] = True
+
+    try:
+        yield parts()
+    except BaseException as error:
+        if current is not None:
+            members, rows, count = current
+            learned[rows] |= members.learned(count)
+        with suppress(AttributeError):  # exceptions of signal handlers may not accept attributes
+            error.learned = learned  # type: ignore[attr-defined]
+            error.add_note(
+                f"{learned.sum()} of {len(learned)} events were learned: those where the attribute `learned` of this "
+                "exception is True."
+            )
+        raise
 
 
 def taken(values: Sequence[Any], rows: slice | Which) -> Sequence[Any]:
