@@ -19,6 +19,7 @@ from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
+from onlinegp.native_module import native
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.progress import ShareBar
 from onlinegp.state import (
@@ -30,7 +31,6 @@ from onlinegp.state import (
     described_from_bytes,
     dump,
     integer,
-    load,
     model,
     number,
     points,
@@ -226,7 +226,8 @@ class AutoLearner(WithFields):
         if self._done:
             return
         if self._delay and self._counted() < self.due[0]:
-            prepare()
+            prepare(type(self._parts).__module__)
+            native()  # loaded at the first row, the fifth need not wait for it
         before = self._X, self._Y, self._seen, self.constant
         try:
             self._X = np.concatenate([self._X, X])[-self._last :]
@@ -269,8 +270,9 @@ class AutoLearner(WithFields):
         return self._X[part], self._Y[part]
 
     def _new_candidate(self, n: int, *, behind: bool = True) -> Candidate:
-        quick = n < self.rows and self._delay > 0.0
-        return Candidate(self._parts, *self._tuning_rows(n), n, quick=quick, behind=behind)
+        last = n == self.rows
+        tune = self._parts.compose if last or not self._delay else self._parts.compose_quickly
+        return Candidate(tune, self._parts, *self._tuning_rows(n), n, last=last, behind=behind)
 
     def _adopt(self, n: int) -> None:
         """Continue with the model that was tuned on the first n rows and has learned all later rows."""
@@ -290,7 +292,7 @@ class AutoLearner(WithFields):
         """Continue with untuned members until the first tuning is used."""
         if moments(self._Y)[2].any():
             chosen = self._parts.untuned(self._X, self._Y)
-            self._composed = Composed(self._parts, chosen, self.features, self.outputs)
+            self._composed = Composed(self._parts, chosen, self.features, self.outputs, last=False)
             self._composed.repeat(self._X, self._Y)
 
     # Files
@@ -315,14 +317,14 @@ class AutoLearner(WithFields):
             raise ValueError(f"x must have {expected} rows after {seen} were learned, got {kept}.")
         if (chosen and counted < min(self.adoptions)) or (not chosen and counted >= self._tuned):
             raise ValueError("the chosen model does not fit the number of rows.")
-        values["inner"] = self._started(chosen) if chosen else None
+        values["inner"] = self._started(chosen, last=counted >= self._last) if chosen else None
 
-    def _started(self, data: bytes | Described) -> Composed:
+    def _started(self, data: bytes | Described, *, last: bool) -> Composed:
         """Return the chosen model, with a learner that continues from its contents."""
         description, contents = described_from_bytes(data)
         chosen = rebuild(json.loads(description))
-        composed = Composed(self._parts, chosen, self.features, self.outputs)  # type: ignore[arg-type]  # it checks
-        load(composed.inner, contents["learned"])
+        composed = Composed(self._parts, chosen, self.features, self.outputs, last=last)  # type: ignore[arg-type]  # it checks
+        composed.load(contents["learned"])
         return composed
 
     def assign(self, values: Values) -> None:
