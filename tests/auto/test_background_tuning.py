@@ -177,6 +177,21 @@ def test_the_child_does_what_this_process_would_do():
             child.kill()  # the thread goes on alone
 
 
+def test_no_row_waits_for_an_import():
+    code = """if True:
+        import numpy as np, onlinegp as ogp, sys
+        model, before = ogp.Auto(), set(sys.modules)
+        rng = np.random.default_rng(0)
+        for x in rng.normal(size=(30, 2)):
+            if model.__sklearn_is_fitted__():
+                model.predict_interval(x[None])
+            model.learn_one(x, float(np.exp(x[0])))
+        print(*set(sys.modules) - before)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
+
+
 def submit_another(progress) -> bool:
     return background.submit(len, then=bool) is not None and background._thread is None
 

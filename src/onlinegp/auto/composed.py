@@ -30,7 +30,7 @@ RETUNINGS = (150, 250, 300), (700, 850, 900, 950, 1000)
 PAUSES = tuple(age for ages in RETUNINGS for age in ages)
 MOST_RETUNED = 1000  # rows
 CATCH_UP = 8  # rows that a candidate learns in a call to catch up, or more if few calls are left
-PATIENT = 32  # a candidate waits for a retuned member while it can still catch up with at most this number of rows per call
+PATIENT = 32  # a candidate waits for a retuned member while it can still catch up by learning this number of rows per call
 
 
 Tune = Callable[[Array, Array, Progress], OuterRegressor]
@@ -162,7 +162,7 @@ class Composed:
         return self._retuning is not None and not self._retuning.ready
 
     def _retune(self, mixture: MixtureLearner) -> None:
-        """After a change, tune a member on the rows since the change, let it learn more rows, or use it if it is due."""
+        """After a change, tune a member on the rows since then, let it learn later rows, or use it if it is due."""
         detector = mixture.detector
         assert detector is not None
         if not len(detector.rows):

@@ -19,7 +19,6 @@ from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
-from onlinegp.native_module import native
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.progress import ShareBar
 from onlinegp.state import (
@@ -227,7 +226,6 @@ class AutoLearner(WithFields):
             return
         if self._delay and self._counted() < self.due[0]:
             prepare(type(self._parts).__module__)
-            native()  # loaded at the first row, the fifth need not wait for it
         before = self._X, self._Y, self._seen, self.constant
         try:
             self._X = np.concatenate([self._X, X])[-self._last :]
