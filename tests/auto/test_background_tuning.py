@@ -6,6 +6,7 @@ import copy
 import os
 import subprocess
 import sys
+from pathlib import Path
 from time import perf_counter, sleep
 
 import numpy as np
@@ -13,7 +14,10 @@ import pytest
 
 import onlinegp as ogp
 from onlinegp import background
+from onlinegp.auto import composed
 from onlinegp.auto.members import Parts
+from onlinegp.engine.compiled import outer
+from onlinegp.models.combined.base import innermost_learner
 
 
 def raw(n: int = 300, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -40,6 +44,56 @@ def test_a_tuning_in_the_background_is_adopted_at_the_same_row_on_a_slow_and_on_
             sleep(0.3)  # the tuning may be ready long before it is adopted
     at_once = ogp.Auto(**BEHIND).fit(X, y)
     np.testing.assert_array_equal(at_once.predict(X, return_std=True), slow_one.predict(X, return_std=True))
+
+
+def changing(n: int, at: int) -> tuple[np.ndarray, np.ndarray]:
+    """A function that is replaced by another one, with a few outliers."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2.0, 2.0, (n, 2))
+    y = np.where(np.arange(n) < at, np.sin(2.0 * X[:, 0]), 5.0 * np.cos(3.0 * X[:, 1])) + 0.1 * rng.normal(size=n)
+    return X, y + np.where(rng.uniform(size=n) < 0.02, 40.0, 0.0)
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_member_is_tuned_by_the_last_model_alone(behind, monkeypatch):
+    """Before it is adopted, it learns the change and tunes the member as its rows come, however fast they come."""
+    X, y = changing(900, 310)
+    asked = []
+    retuning = composed.Retuning
+
+    def ask(parts, X, Y, **options):
+        asked.append(len(X))
+        return retuning(parts, X, Y, **options)
+
+    monkeypatch.setattr(composed, "Retuning", ask)
+    options = {"rows": 300, "earliest": 100, "budget": 20, "members": ["residual-linear", "local-recent", "fresh"]}
+    model = ogp.Auto(**options, tuning_delay=1.0 if behind else 0.0)
+    trace, slow_one = copy.deepcopy(model).run(X, y), copy.deepcopy(model)
+    assert len(asked) == 1
+    for i, (x, target) in enumerate(zip(X, y, strict=True)):
+        if i:
+            assert slow_one.predict_one(x, return_std=True) == (trace.mean[i], trace.std[i])
+        slow_one.learn_one(x, target)
+        if behind and i in (420, 500):
+            sleep(1.0)  # so that it catches up, and does not find all rows at once
+    assert asked[1:] == asked[:1]
+    assert "retuned" in slow_one.weights_
+
+
+@pytest.mark.parametrize("since", [160, 249, 255, 299, 301])
+def test_saved_while_a_member_is_tuned_it_is_adopted_at_the_same_row(since):
+    X, y = changing(700, 200)
+    options = {"rows": 150, "earliest": 150, "tuning_delay": 0.0, "budget": 20}
+    model = ogp.Auto(**options, members=["residual-linear", "local-recent", "fresh"]).fit(X[:260], y[:260])
+    mixture = innermost_learner(outer(model.learner.inner))
+    n = 260 - mixture.detector.age + since
+    model.partial_fit(X[260:n], y[260:n])
+    loaded, copied = ogp.from_bytes(model.to_bytes()), copy.deepcopy(model)
+    expected = model.run(X[n:], y[n:]).mean
+    np.testing.assert_array_equal(loaded.run(X[n:], y[n:]).mean, expected)
+    np.testing.assert_array_equal(copied.run(X[n:], y[n:]).mean, expected)
+    assert "retuned" in model.weights_
+    assert loaded.to_bytes() == copied.to_bytes() == model.to_bytes()
 
 
 def test_rows_before_the_first_tuning_are_predicted_by_members_that_need_none():
@@ -121,6 +175,73 @@ def test_the_child_does_what_this_process_would_do():
         np.testing.assert_array_equal(model.predict(X, return_std=True), expected)
         if child is not None:
             child.kill()  # the thread goes on alone
+
+
+def test_no_row_waits_for_an_import():
+    code = """if True:
+        import numpy as np, onlinegp as ogp, sys
+        model, before = ogp.Auto(), set(sys.modules)
+        rng = np.random.default_rng(0)
+        for x in rng.normal(size=(30, 2)):
+            if model.__sklearn_is_fitted__():
+                model.predict_interval(x[None])
+            model.learn_one(x, float(np.exp(x[0])))
+        print(*set(sys.modules) - before)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
+
+
+def submit_another(progress) -> bool:
+    return background.submit(len, then=bool) is not None and background._thread is None
+
+
+def test_the_child_starts_no_child():
+    """A candidate that finds a change in its rows tunes a member; in the child it does so itself."""
+    code = """if True:
+        import time
+        from onlinegp import background
+        from test_background_tuning import submit_another
+        job = background.submit(submit_another, then=bool)
+        while not job.ready:  # else it would be done here
+            time.sleep(0.01)
+        print(job.result(print))
+    """
+    here = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+@pytest.mark.parametrize("rows", [300, 450])
+def test_a_change_in_the_rows_of_the_last_tuning_is_followed_by_the_child(rows):
+    """It tunes the member itself, or leaves that to this process if the member is adopted later."""
+    X, y = changing(950, 100)
+    options = {"rows": rows, "earliest": rows, "budget": 20, "members": ["residual-linear", "local-recent", "fresh"]}
+    model, alone = ogp.Auto(**options), ogp.Auto(**options | {"tuning_delay": 0.0})
+    background.prepare()
+    for part in np.array_split(np.arange(950), 100):
+        model.partial_fit(X[part], y[part])
+        sleep(0.02)
+    assert "retuned" in model.weights_
+    np.testing.assert_array_equal(model.predict(X), alone.fit(X, y).predict(X))
+
+
+def test_the_child_imports_what_it_will_call_before_it_is_ready():
+    code = """if True:
+        import onlinegp as ogp, time
+        from onlinegp import background
+        ogp.Auto().learn_one([1.0], 2.0)
+        while background._child is None:
+            time.sleep(0.01)
+        print(background._child.args[-1])
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "onlinegp.auto.members\n", "")
+    command = [sys.executable, "-m", "onlinegp.background.child", "this"]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=60)
+    assert b"ready" in done.stdout
+    assert b"Zen" not in done.stdout
+    assert b"Zen" in done.stderr  # what a module prints does not mix with results
 
 
 def test_the_interpreter_ends_while_a_tuning_is_under_way():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.batch import maximum_posterior
 from onlinegp.batch.changing_kernel import Tracked
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.likelihood import log_marginal_likelihood, one_step_ahead
@@ -16,10 +17,11 @@ from onlinegp.batch.likely_kernels import (
     MATERN_LINEAR,
     SMOOTH,
     SMOOTH_LINEAR,
+    STARTS,
     likely_kernels,
     likely_noise,
 )
-from onlinegp.batch.maximum_posterior import Clock, Prior, posterior_loss
+from onlinegp.batch.maximum_posterior import OTHER_WORK, WIDE, Clock, Prior, planned, posterior_loss, work
 from onlinegp.batch.search_space import suggested
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern52
 
@@ -87,6 +89,23 @@ def test_with_a_linear_term_it_is_never_much_less_likely():
     found = likely_kernels(X, y, families=(MATERN, MATERN_LINEAR))
     plain, linear = sorted(found, key=lambda one: len(one.kernel.theta))
     assert linear.log_likelihood > plain.log_likelihood - 3.0  # what the prior of the linear term may cost
+
+
+@pytest.mark.parametrize("columns", [4, 400])
+def test_the_work_of_a_search_is_bounded(columns, monkeypatch):
+    """Evaluations are counted, weighted by their cost, which grows with rows and columns."""
+    done = []
+
+    def counted(kernel, theta, prior, X, y):
+        done.append(work(len(y), 1) * (OTHER_WORK + X.shape[1]))
+        return posterior_loss(kernel, theta, prior, X, y)
+
+    monkeypatch.setattr(maximum_posterior, "posterior_loss", counted)
+    X, y, _ = simulated(300, columns, 0.05, seed=4, held_out=1)
+    likely_kernels(X, y, families=(MATERN, MATERN_LINEAR))
+    evaluations = 2.2 * (planned(len(STARTS), len(y)) + planned(0, len(y), later=1))  # two for an iteration, some more
+    assert len(done) > 50
+    assert sum(done) < evaluations * (OTHER_WORK + WIDE)
 
 
 def awkward() -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -12,6 +12,7 @@ import pytest
 import onlinegp as ogp
 import transactions
 from models import EVERY, stream
+from onlinegp import state
 from onlinegp.learner import RowLearner
 from onlinegp.models import undo
 from transactions import CASES, Events, Injected, assert_equal, assert_prefix, contents, failing, fresh, layers
@@ -149,6 +150,20 @@ def test_what_was_dumped_and_loaded_stays_as_it_is(name, engine):
     learner.load(dump)
     learner.learn(X[40:], y[40:, None])
     assert_equal(dump, before)
+
+
+@cases
+def test_what_was_dumped_for_an_undo_stays_as_it_is(name, engine):
+    X, y = stream(60)
+    learner = fresh(name, engine).partial_fit(X[:40], y[:40]).learner
+    before, unencoded = learner.dump(), state.dump_unencoded(learner)
+    learner.learn(X[40:], y[40:, None])
+    after = learner.dump()
+    for _ in range(2):
+        learner.load(unencoded)
+        assert_equal(learner.dump(), before)
+        learner.learn(X[40:], y[40:, None])
+        assert_equal(learner.dump(), after)
 
 
 def test_rows_are_repeated_as_they_were_learned():

@@ -38,8 +38,9 @@ class Auto(SelfTuning):
 
     The model follows changes. If the member with the last 150 rows predicts better than the members with all rows, or
     if predictions become much worse than before, a residual GP ("fresh") starts again from the rows since the change.
-    After 150 and 900 more rows, another residual GP is tuned on these rows ("retuned"). The other members continue, so
-    that a false alarm does little harm, and the mixture still knows the earlier relation if it returns.
+    After the last tuning, the background process also tunes another residual GP ("retuned") on the rows since the
+    change: 150 and 700 rows after it was detected, for use 150 and 300 rows later. The other members continue, so that
+    a false alarm does little harm, and the mixture still knows the earlier relation if it returns.
 
     If rows must take microseconds, or if all rows must take the same time, use a single member instead.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -17,17 +18,22 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled, Transformed
 from onlinegp.models.combined.base import OuterRegressor, innermost, innermost_learner
-from onlinegp.models.combined.mixture_learner import MixtureLearner
-from onlinegp.predictions import Predictions
+from onlinegp.models.combined.change_detector import ChangeDetector
+from onlinegp.models.combined.mixture_learner import MixtureLearner, add_usual
 from onlinegp.predictions.transformed import transformed
-from onlinegp.state import dump, load
+from onlinegp.state import Contents, dump, load
 
 STRETCH = ("log_scale", "rows", "more", "fewer")  # fields of Conformal
 WIDER = 4.0  # intervals are wider at first, by WIDER / number of learned rows
-RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: {when a retuned member is used: when its tuning starts}
-PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
+# Rows after a change: when the tuning of a member starts, when the member learns the rows since then, when it is used
+RETUNINGS = (150, 250, 300), (700, 850, 900, 950, 1000)
+PAUSES = tuple(age for ages in RETUNINGS for age in ages)
 MOST_RETUNED = 1000  # rows
 CATCH_UP = 8  # rows that a candidate learns in a call to catch up, or more if few calls are left
+PATIENT = 32  # a candidate waits for a retuned member while it can still catch up by learning this number of rows per call
+
+
+Tune = Callable[[Array, Array, Progress], OuterRegressor]
 
 
 class Member(NamedTuple):
@@ -80,21 +86,33 @@ class Composed:
     chosen : the unfitted model
     inner : its learner
     unexplained : the share of the variance that was not predicted in the second half of the tuning rows
+    last : whether it is from the last tuning. Only then are members tuned after a change: before, a tuning of all
+        members is due soon.
     """
 
-    def __init__(self, parts: Chooser, chosen: OuterRegressor, features: int, outputs: int) -> None:
+    def __init__(self, parts: Chooser, chosen: OuterRegressor, features: int, outputs: int, *, last: bool) -> None:
         inside = chosen.model if type(chosen) is Transformed else chosen
         if type(inside) is not Scaled or type(inside.model) is not Conformal:
             raise ValueError(f"the chosen model must be Scaled(Conformal(...)), got {chosen!r}.")
-        self.chosen, self.unexplained = chosen, 1.0
+        self.chosen, self.unexplained, self.last = chosen, 1.0, last
         self._parts, self._features, self._outputs = parts, features, outputs
-        self._retuning: Job | None = None
+        self._retuning: Retuning | None = None
         learner = chosen.start(features, outputs)
         mixture = innermost_learner(learner)
         if isinstance(mixture, MixtureLearner) and mixture.detector is not None:
             mixture.detector.pauses, mixture.pause = PAUSES, self._retune
             mixture.usable = self._without_outliers
         self.inner: Learner = compiled(learner)
+
+    def load(self, contents: Contents) -> None:
+        """Continue from the contents of the learner, and restart the tuning of a member that was not finished."""
+        load(self.inner, contents)
+        mixture = self.mixture
+        detector = None if mixture is None else mixture.detector
+        if self.last and detector is not None and len(detector.rows):
+            ages = _retuning_at(detector.age)
+            if ages and detector.age < ages[-1]:
+                self._retuning = self._new_retuning(detector, ages)
 
     @property
     def mixture(self) -> MixtureLearner | None:
@@ -120,7 +138,7 @@ class Composed:
         """
         chosen = self.chosen
         own = transformed(Y, np.array(chosen.power), np.array(chosen.unit)) if type(chosen) is Transformed else Y
-        kept = self._usable(X, own)
+        kept = _usable(X, own, robust=_is_robust(chosen))
         X, Y = X[kept], Y[kept]
         predictions, _ = self.inner.run(X, Y)
         half = slice(len(Y) // 2, None)
@@ -134,50 +152,50 @@ class Composed:
         contents[path + STRETCH[0]] += np.log1p(WIDER / len(Y))
         load(self.inner, contents)
 
-    def _usable(self, X: Array, Y: Array) -> NDArray[np.bool_]:
-        """Return the rows without outliers, for a model that has learned too little to detect outliers by itself."""
-        return ~isolated(X, Y) if _is_robust(self.chosen) else np.ones(len(Y), dtype=bool)
-
     def _without_outliers(self, X: Array, Y: Array) -> tuple[Array, Array]:
-        kept = self._usable(X, Y)
+        kept = _usable(X, Y, robust=_is_robust(self.chosen))
         return X[kept], Y[kept]
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a member is being tuned."""
+        return self._retuning is not None and not self._retuning.ready
+
     def _retune(self, mixture: MixtureLearner) -> None:
-        """After a change, tune a member on the rows since the change, or use it if it is due."""
+        """After a change, tune a member on the rows since then, let it learn later rows, or use it if it is due."""
         detector = mixture.detector
         assert detector is not None
         if not len(detector.rows):
             return
-        detector.look()
-        X, Y = detector.latest(detector.since_change)
-        began = RETUNED_AT.get(detector.age)
-        if began is None:
-            if detector.age == PAUSES[0] and _is_robust(self.chosen):  # by now the member can detect outliers by itself
-                mixture.restart([FRESH], detector.since_change)
-            self._retuning = self._new_retuning(X, Y)
+        ages, age = _retuning_at(detector.age), detector.age
+        if age in (ages[0], ages[-1]):
+            detector.look()
+        if age == PAUSES[0] and _is_robust(self.chosen):  # by now the member can detect outliers by itself
+            mixture.restart([FRESH], detector.since_change)
+        if not self.last:
             return
-        before = len(X) - (detector.age - began)
-        retuning = self._retuning or self._new_retuning(X[:before], Y[:before])
-        self._retuning = None
-        found: tuple[HeavyTailed, Learner, Predictions] | None = retuning.result(lambda share: None)
-        if found is not None:
-            model, member, predictions = found
-            rest = self._usable(X, Y)
-            rest[:before] = False
-            later, _ = member.run(X[rest], Y[rest])
+        retuning, self._retuning = self._retuning, None  # after an interruption, a new one does the same
+        if retuning is None or age == ages[0]:
+            retuning = self._new_retuning(detector, ages)
+        ends = [detector.since_change - (age - one) for one in ages if one <= age]
+        if age < ages[-1]:
+            retuning.catch_up(detector, ends)
+            self._retuning = retuning
+        elif (found := retuning.found(detector, ends)) is not None:
+            model, member, usual = found
             start = partial(model.start, self._features, self._outputs)
-            mixture.put(RETUNED, start, member, Predictions.joined([predictions, later]), like=FRESH)
+            mixture.put(RETUNED, start, member, usual, like=FRESH)
             self.chosen = with_member(self.chosen, RETUNED, model)
 
-    def _new_retuning(self, X: Array, Y: Array) -> Job:
-        def learn(model: HeavyTailed | None) -> tuple[HeavyTailed, Learner, Predictions] | None:
-            if model is None:
-                return None
-            member = model.start(self._features, self._outputs)
-            predictions, _ = member.run(*self._without_outliers(X, Y))
-            return model, member, predictions
+    def _new_retuning(self, detector: ChangeDetector, ages: tuple[int, ...]) -> Retuning:
+        before = detector.since_change - (detector.age - ages[0])
+        X, Y = (one[:before] for one in detector.latest(detector.since_change))
+        return Retuning(self._parts, X, Y, robust=_is_robust(self.chosen))
 
-        return submit(self._parts.retune, X[-MOST_RETUNED:], Y[-MOST_RETUNED:], then=learn)
+
+def _retuning_at(age: int) -> tuple[int, ...]:
+    """Return the element of RETUNINGS that contains an age, or an empty tuple."""
+    return next((ages for ages in RETUNINGS if ages[0] <= age <= ages[-1]), ())
 
 
 def _is_robust(model: OnlineRegressor) -> bool:
@@ -185,6 +203,83 @@ def _is_robust(model: OnlineRegressor) -> bool:
     if isinstance(model, Mixture):
         return any(_is_robust(one) for _, one in model.named())
     return isinstance(model, Robust) or (isinstance(model, OuterRegressor) and _is_robust(model.model))
+
+
+def _usable(X: Array, Y: Array, *, robust: bool) -> NDArray[np.bool_]:
+    """Return the rows without outliers, for a model that has learned too little to detect outliers by itself."""
+    return ~isolated(X, Y) if robust else np.ones(len(Y), dtype=bool)
+
+
+Retuned = tuple[HeavyTailed, Learner, Array]  # a member, its learner, and its usual std; see `MixtureLearner.put`
+
+
+class Retuning:
+    """A member that is tuned in the background on the rows since a change, and then learns the rows after them.
+
+    If `robust`, it does not learn outliers.
+    """
+
+    def __init__(self, parts: Chooser, X: Array, Y: Array, *, robust: bool) -> None:
+        def started(found: tuple[HeavyTailed, Contents, Array] | None) -> Retuned | None:
+            if found is None:
+                return None
+            member = found[0].start(X.shape[1], Y.shape[1])
+            load(member, found[1])
+            return found[0], member, found[2]
+
+        self._robust, self._learned = robust, len(X)
+        self._job = submit(_retuned, parts, X, Y, robust, then=started)
+
+    @property
+    def ready(self) -> bool:
+        return self._job.ready
+
+    def catch_up(self, detector: ChangeDetector, ends: list[int]) -> None:
+        """If the tuning has ended, learn the rows since its start.
+
+        The rows up to each of `ends` decide which of them are outliers, so that results do not depend on the clock.
+        """
+        if self._job.ready and (found := self._job.result(lambda share: None)) is not None:
+            _, member, usual = found
+            X, Y = detector.latest(detector.since_change)
+            for end in ends:
+                if end > self._learned:
+                    kept = _usable(X[:end], Y[:end], robust=self._robust)
+                    kept[: self._learned] = False
+                    _learn(member, usual, X[:end][kept], Y[:end][kept])
+                    self._learned = end
+
+    def found(self, detector: ChangeDetector, ends: list[int]) -> Retuned | None:
+        """Return the member, which has learned all rows since the change, or None if there was nothing to tune."""
+        found: Retuned | None = self._job.result(lambda share: None)
+        self.catch_up(detector, ends)
+        return found
+
+
+def _retuned(
+    parts: Chooser, X: Array, Y: Array, robust: bool, progress: Progress
+) -> tuple[HeavyTailed, Contents, Array] | None:
+    """Return a member for the rows since a change, what it has learned from them, and its usual std."""
+    model = parts.retune(X[-MOST_RETUNED:], Y[-MOST_RETUNED:], progress)
+    if model is None:
+        return None
+    member, usual, kept = model.start(X.shape[1], Y.shape[1]), np.zeros(2), _usable(X, Y, robust=robust)
+    _learn(member, usual, X[kept], Y[kept])
+    return model, dump(member), usual
+
+
+def _learn(member: Learner, usual: Array, X: Array, Y: Array) -> None:
+    if len(X):
+        add_usual(usual, member.run(X, Y)[0])
+
+
+def _tuned(
+    tune: Tune, parts: Chooser, X: Array, Y: Array, last: bool, progress: Progress
+) -> tuple[OuterRegressor, float, Contents]:
+    """Return a tuned model, the share of the variance that it did not predict, and what it has learned."""
+    composed = Composed(parts, tune(X, Y, progress), X.shape[1], Y.shape[1], last=last)
+    composed.repeat(X, Y)
+    return composed.chosen, composed.unexplained, dump(composed.inner)
 
 
 class Candidate:
@@ -195,22 +290,27 @@ class Candidate:
     rows : the number of rows to tune on
     """
 
-    def __init__(self, parts: Chooser, X: Array, Y: Array, rows: int, *, quick: bool, behind: bool = True) -> None:
-        def learn(chosen: OuterRegressor) -> Composed:
-            composed = Composed(parts, chosen, X.shape[1], Y.shape[1])
-            composed.repeat(X, Y)
+    def __init__(
+        self, tune: Tune, parts: Chooser, X: Array, Y: Array, rows: int, *, last: bool, behind: bool = True
+    ) -> None:
+        def started(found: tuple[OuterRegressor, float, Contents]) -> Composed:
+            composed = Composed(parts, found[0], X.shape[1], Y.shape[1], last=last)
+            composed.unexplained = found[1]
+            composed.load(found[2])
             composed.inner.predict(X[:1])  # compile now, so that no row waits
             return composed
 
-        tune = parts.compose_quickly if quick else parts.compose
-        self.rows, self._learned, self._job = rows, 0, (submit if behind else Job)(tune, X, Y, then=learn)
+        self.rows, self._learned = rows, 0
+        self._job = (submit if behind else Job)(_tuned, tune, parts, X, Y, last, then=started)
 
     def catch_up(self, X: Array, Y: Array, left: int) -> None:
         """If the tuning has ended, learn some of the rows since its start (X, Y), all of them within `left` calls."""
-        if self._job.ready:
-            behind = len(X) - self._learned
+        if not self._job.ready:
+            return
+        composed, behind = self._job.result(lambda share: None), len(X) - self._learned
+        if not composed.waiting or behind > PATIENT * left:
             part = slice(self._learned, self._learned + min(behind, max(CATCH_UP, -(-behind // left))))
-            self._job.result(lambda share: None).inner.learn(X[part], Y[part])
+            composed.inner.learn(X[part], Y[part])
             self._learned = part.stop
 
     def found(self, X: Array, Y: Array, progress: Progress) -> Composed:

@@ -22,14 +22,14 @@ from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.progress import ShareBar
 from onlinegp.state import (
+    Described,
     Values,
     WithFields,
     array,
+    described,
     described_from_bytes,
-    described_to_bytes,
     dump,
     integer,
-    load,
     model,
     number,
     points,
@@ -225,7 +225,7 @@ class AutoLearner(WithFields):
         if self._done:
             return
         if self._delay and self._counted() < self.due[0]:
-            prepare()
+            prepare(type(self._parts).__module__)
         before = self._X, self._Y, self._seen, self.constant
         try:
             self._X = np.concatenate([self._X, X])[-self._last :]
@@ -268,8 +268,9 @@ class AutoLearner(WithFields):
         return self._X[part], self._Y[part]
 
     def _new_candidate(self, n: int, *, behind: bool = True) -> Candidate:
-        quick = n < self.rows and self._delay > 0.0
-        return Candidate(self._parts, *self._tuning_rows(n), n, quick=quick, behind=behind)
+        last = n == self.rows
+        tune = self._parts.compose if last or not self._delay else self._parts.compose_quickly
+        return Candidate(tune, self._parts, *self._tuning_rows(n), n, last=last, behind=behind)
 
     def _adopt(self, n: int) -> None:
         """Continue with the model that was tuned on the first n rows and has learned all later rows."""
@@ -289,41 +290,39 @@ class AutoLearner(WithFields):
         """Continue with untuned members until the first tuning is used."""
         if moments(self._Y)[2].any():
             chosen = self._parts.untuned(self._X, self._Y)
-            self._composed = Composed(self._parts, chosen, self.features, self.outputs)
+            self._composed = Composed(self._parts, chosen, self.features, self.outputs, last=False)
             self._composed.repeat(self._X, self._Y)
 
     # Files
 
     @property
-    def _chosen(self) -> NDArray[np.uint8]:
-        """The description and the record of the chosen model. Empty before a model is chosen."""
+    def _chosen(self) -> Described | NDArray[np.uint8]:
+        """The description and the contents of the chosen model. Empty before a model is chosen."""
         if self.chosen is None or self.inner is None:
             return np.empty(0, dtype=np.uint8)
         if self._described is None or self._described[0] is not self.chosen:
             self._described = self.chosen, json.dumps(describe(self.chosen))
         about = {"features": self.features, "outputs": self.outputs, "single": self.outputs == 1, "largest": 0.0}
-        contents = about | {"learned": dump(self.inner)}
-        return np.frombuffer(described_to_bytes(self._described[1], self.inner, contents), np.uint8)
+        return described(self._described[1], self.inner, about | {"learned": dump(self.inner)})
 
     def check(self, values: Values) -> None:
         seen, counted, kept = values["seen"], values["seen"] - values["constant"], len(values["x"])
+        chosen = values["chosen"] if isinstance(values["chosen"], Described) else values["chosen"].tobytes()
         if counted < 0:
             raise ValueError(f"constant must be at most seen, {seen}, got {values['constant']}.")
         expected = 0 if counted >= self._last else min(seen, self._last)
         if kept != expected:
             raise ValueError(f"x must have {expected} rows after {seen} were learned, got {kept}.")
-        if (len(values["chosen"]) and counted < min(self.adoptions)) or (
-            not len(values["chosen"]) and counted >= self._tuned
-        ):
+        if (chosen and counted < min(self.adoptions)) or (not chosen and counted >= self._tuned):
             raise ValueError("the chosen model does not fit the number of rows.")
-        values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else None
+        values["inner"] = self._started(chosen, last=counted >= self._last) if chosen else None
 
-    def _started(self, data: bytes) -> Composed:
-        """Return the chosen model with a learner loaded from its record."""
+    def _started(self, data: bytes | Described, *, last: bool) -> Composed:
+        """Return the chosen model, with a learner that continues from its contents."""
         description, contents = described_from_bytes(data)
         chosen = rebuild(json.loads(description))
-        composed = Composed(self._parts, chosen, self.features, self.outputs)  # type: ignore[arg-type]  # it checks
-        load(composed.inner, contents["learned"])
+        composed = Composed(self._parts, chosen, self.features, self.outputs, last=last)  # type: ignore[arg-type]  # it checks
+        composed.load(contents["learned"])
         return composed
 
     def assign(self, values: Values) -> None:

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
+import scipy.special  # noqa: F401  for quantiles of Student's t: 0.1 s, for which no row should wait
+
 from onlinegp.auto.composed import Chooser
 from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
 from onlinegp.checks import count, non_negative
@@ -13,7 +15,9 @@ from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost_learner
+from onlinegp.native_module import native
 
+native()  # loaded now, so that no row waits for it
 EARLIEST = 80  # rows of the first tuning; by then the background process has started
 
 REMEDY = "Look for impossible values, or for a column in other units, and start again with fit."

@@ -2,7 +2,7 @@
 
 Tuning is Python code. On a thread it would hold the lock of the interpreter for milliseconds at a time, so a child
 process does it, `python -m onlinegp.background.child`, and sends the result through a pipe. The thread waits for the
-result, then does the rest, mostly in compiled code that releases the lock. Without a child the thread does everything.
+result, then does the rest, such as loading what the child has learned. Without a child the thread does everything.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _owner = 0  # id of the process that owns the thread
 _thread: threading.Thread | None = None
 _child: subprocess.Popen[bytes] | None = None
 _ending = threading.Event()
+_is_child = False  # whether this process is a child
 
 
 def send(pipe: IO[bytes], message: Any) -> None:
@@ -47,13 +48,14 @@ def receive(pipe: IO[bytes]) -> Any:
     return pickle.loads(_read(pipe, LENGTH.unpack(_read(pipe, LENGTH.size))[0]))
 
 
-def _read(pipe: IO[bytes], size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = pipe.read(size - len(data))
-        if not part:
+def _read(pipe: Any, size: int) -> bytearray:
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
+        read = pipe.readinto(rest)
+        if not read:
             raise EOFError
-        data += part
+        rest = rest[read:]
     return data
 
 
@@ -129,32 +131,42 @@ class Job:
 
 
 def submit(function: Callable[..., Any], *args: Any, then: Callable[[Any], Any]) -> Job:
-    """Return a new job, and put it into the queue of the thread."""
-    prepare()
+    """Return a new job, and put it into the queue of the thread. In the child, `result` computes it."""
     job = Job(function, *args, then=then)
-    _queue.put(job)
+    if not _is_child:
+        prepare()
+        _queue.put(job)
     return job
 
 
-def prepare() -> None:
-    """Start the thread, which starts the child, if they do not run yet."""
+def become_child() -> None:
+    """Let this process be the child, which starts neither a thread nor another child."""
+    global _is_child
+    _is_child = True
+
+
+def prepare(module: str = "") -> None:
+    """Start the thread, which starts the child, if they do not run yet.
+
+    The child imports `module` first, so that the first call of a function in this module does not wait for it.
+    """
     global _owner, _thread
     if _owner == os.getpid():
         return
     with _lock:
         if _owner != os.getpid():
-            _thread = threading.Thread(target=_serve, name="onlinegp-tuning", daemon=True)
+            _thread = threading.Thread(target=_serve, args=(module,), name="onlinegp-tuning", daemon=True)
             _thread.start()
             _owner = os.getpid()
 
 
-def _serve() -> None:
-    _start_child()
+def _serve(module: str) -> None:
+    _start_child(module)
     while not _ending.is_set():
         _queue.get().run_behind()
 
 
-def _start_child() -> None:
+def _start_child(module: str) -> None:
     """Start the child, and wait until it has imported its modules. No job is claimed before."""
     global _child
     if not sys.executable or _ending.is_set():
@@ -162,7 +174,7 @@ def _start_child() -> None:
     path = os.pathsep.join(os.path.abspath(one) for one in sys.path)
     with suppress(OSError, EOFError):
         _child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "onlinegp.background.child"],
+            [sys.executable, "-P", "-m", "onlinegp.background.child", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """The child process that tunes in the background: it reads functions from stdin and writes their results to stdout.
 
-It exits when its parent does, because that closes stdin.
+Its argument is the name of a module with such functions, which it imports first; it may be empty. It exits when its
+parent does, because that closes stdin.
 """
 
 from __future__ import annotations
@@ -9,24 +10,28 @@ import os
 import signal
 import sys
 import warnings
+from importlib import import_module
 
-from onlinegp.background import receive, send
+from onlinegp.background import become_child, receive, send
 from onlinegp.processes import die_with_parent, single_threaded_blas
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and ends this process
     die_with_parent()
+    become_child()
     warnings.simplefilter("ignore")
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # printed text must not mix with results
     import scipy.linalg
     import scipy.optimize
     import scipy.spatial.distance  # noqa: F401
 
+    if module := sys.argv[1]:
+        import_module(module)
     with single_threaded_blas:  # searches for libraries now, so that later rows need not wait
         pass
 
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # printed text must not mix with results
     send(answers, "ready")
     while True:
         try:

@@ -17,6 +17,7 @@ from onlinegp.batch.maximum_posterior import (
     Clock,
     Prior,
     Progress,
+    effort,
     planned,
     posterior_loss,
     search,
@@ -144,7 +145,7 @@ def likely_kernels(
     groups = [[(f, order) for f, order in zip(families, orders, strict=True) if f.shape is shape] for shape in shapes]
     if jobs == 1 or len(groups) == 1:
         total = sum(planned(0 if one else len(STARTS), len(y), int(one)) for one in alone)
-        clock = Clock(seconds, progress, total=total)
+        clock = Clock(seconds, progress, total=effort(X.shape[1]) * total, effort=effort(X.shape[1]))
         found = [_of_one_shape(group, X, y, clock) for group in groups]
     else:
         found = in_parallel(_within, ((group, X, y, seconds) for group in groups), jobs)
@@ -157,7 +158,7 @@ Group = list[tuple[Family, NDArray[np.int64]]]  # families of one shape, each wi
 
 
 def _within(group: Group, X: Array, y: Array, seconds: float) -> dict[Family, Hyperparameters]:
-    return _of_one_shape(group, X, y, Clock(seconds))
+    return _of_one_shape(group, X, y, Clock(seconds, effort=effort(X.shape[1])))
 
 
 def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family, Hyperparameters]:
@@ -229,7 +230,8 @@ def quickly_likely_kernels(
     for i, family in enumerate(families):
         plain = [one for earlier, one in found.items() if not earlier.linear]
         best = max(plain, key=lambda one: one.log_likelihood, default=start)
-        found[family] = _most_likely(family, best, X, y, order, Clock(), quick=True)
+        clock = Clock(effort=effort(X.shape[1]))
+        found[family] = _most_likely(family, best, X, y, order, clock, quick=True)
         progress((i + 1) / len(families))
     return sorted(found.values(), key=lambda one: -one.log_likelihood)
 

@@ -13,7 +13,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one, learn_one, predict_one, skip
 from onlinegp.predictions import Predictions
-from onlinegp.state import Contents, Fields, dump, load
+from onlinegp.state import Contents, Fields, dump, dump_unencoded, load
 
 MIN_DUMP_ROWS = 1024  # minimum number of rows between two dumps
 MIN_FLEET_DUMP_ROWS = 64  # the same in a fleet, which stores these rows for each key
@@ -106,7 +106,7 @@ class Undo:
         if self._kept is None:  # the learner was atomic so far
             if name == "learn_one":  # this call may come without the lock of the model
                 return Outcome.UNSUPPORTED
-            self._begin(dump(learner))
+            self._begin(dump_unencoded(learner))
         began = perf_counter()
         try:
             answer = _call(learner, name, arguments)
@@ -143,7 +143,7 @@ class Undo:
         """Dump the learner. Return False if this fails because the learner has diverged."""
         began = perf_counter()
         try:
-            self._begin(dump(self._learner), perf_counter() - began)
+            self._begin(dump_unencoded(self._learner), perf_counter() - began)
         except ValueError:
             return False
         return True

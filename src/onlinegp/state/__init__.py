@@ -7,6 +7,7 @@ from onlinegp.state.contents import (
     check_contents,
     dump,
     dump_contents,
+    dump_unencoded,
     load,
     load_contents,
 )
@@ -29,16 +30,18 @@ from onlinegp.state.learner_record import (
     Schemas,
     about_of,
     check_sizes,
+    described,
     described_from_bytes,
     described_to_bytes,
     learner_from_bytes,
     learner_to_bytes,
     schema_of,
 )
-from onlinegp.state.record import Schema
+from onlinegp.state.record import Described, Schema
 
 __all__ = [
     "Contents",
+    "Described",
     "Field",
     "Fields",
     "Schema",
@@ -50,10 +53,12 @@ __all__ = [
     "check_contents",
     "check_sizes",
     "data",
+    "described",
     "described_from_bytes",
     "described_to_bytes",
     "dump",
     "dump_contents",
+    "dump_unencoded",
     "flags",
     "integer",
     "integers",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.state.fields import Field, Fields
+from onlinegp.state.fields import Field, Fields, Unencoded
 
 Contents = dict[str, Any]  # arrays, numbers and strings by name, as in files
 Values = dict[str, Any]  # values by field, where an inner learner is a dictionary
@@ -80,6 +80,12 @@ def dump(learner: Any, *, compact: bool = False) -> Contents:
     return contents
 
 
+def dump_unencoded(learner: Any) -> Contents:
+    """Return what `dump` does, sooner: models that were chosen while learning are not encoded as bytes."""
+    plain = getattr(type(learner), "dump", None) is WithFields.dump
+    return dump_contents(learner, encoded=False) if plain else dump(learner)
+
+
 def load(learner: Any, contents: Contents) -> None:
     """Continue exactly from the contents of `dump`. Raise a ValueError if they do not fit."""
     own = getattr(learner, "load", None)
@@ -89,16 +95,17 @@ def load(learner: Any, contents: Contents) -> None:
         own(contents)
 
 
-def dump_contents(learner: WithFields, *, compact: bool = False) -> Contents:
+def dump_contents(learner: WithFields, *, compact: bool = False, encoded: bool = True) -> Contents:
     """Return copies of all fields of a learner, by name."""
     contents: Contents = {}
     children = learner.children()
     for name, field in _fields(learner).items():
         if field.kind != "learner":
-            contents[name] = field.copied(_attribute(learner, name, field))
+            value = _attribute(learner, name, field)
+            contents[name] = value if isinstance(value, Unencoded) and not encoded else field.copied(value)
             continue
         inside, prefix = children[name], _prefix(name, field)
-        own = inside.dump_compact() if compact else inside.dump()
+        own = inside.dump_compact() if compact else inside.dump() if encoded else dump_unencoded(inside)
         contents |= {prefix + key: value for key, value in own.items()}
     return contents
 

@@ -11,6 +11,7 @@ a number such as `features` or has a length. A bound of a range is a number, the
 from __future__ import annotations
 
 import reprlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,13 @@ LARGEST_NUMBER = float(np.finfo(np.float64).max)
 
 Size = int | str
 Bound = float | str | None
+
+
+class Unencoded(ABC):
+    """The value of a field of kind "model" that is not encoded as bytes yet, because that takes time."""
+
+    @abstractmethod
+    def to_bytes(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,8 @@ class Field:
 
     def copied(self, value: Any) -> Any:
         """Return a copy of an array, or a plain number or text."""
+        if isinstance(value, Unencoded):
+            return np.frombuffer(value.to_bytes(), self.dtype)
         if self.is_array:
             return np.array(value, order="C")
         return value if self.kind == "text" else int(value) if self.kind == "integer" else float(value)
@@ -62,6 +72,8 @@ class Field:
             return value
         if not self.is_array:
             return self._number(name, value, least, most)
+        if self.kind == "model" and isinstance(value, Unencoded):
+            return value
         if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != self.dtype:
             found = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
             raise ValueError(f"{name} must be {np.dtype(self.dtype)} of shape {shape}, got {found}.")

@@ -103,15 +103,20 @@ def learner_from_bytes(schema: Schema, data: bytes) -> Contents:
     return _nested(schema.from_bytes(data))
 
 
+def described(description: str, learner: Any, contents: Contents) -> Described:
+    """Return the contents of a model with a description and their schema."""
+    return Described(description, schema_of(learner), _flat(contents))
+
+
 def described_to_bytes(description: str, learner: Any, contents: Contents) -> bytes:
     """Return the contents of a model as a record with its description and schema."""
-    return Described(description, schema_of(learner), _flat(contents)).to_bytes()
+    return described(description, learner, contents).to_bytes()
 
 
-def described_from_bytes(data: bytes) -> tuple[str, Contents]:
+def described_from_bytes(data: bytes | Described) -> tuple[str, Contents]:
     """Return description and contents of bytes from `described_to_bytes`. Raise a ModelFileError if not valid."""
-    found = Described.from_bytes(data)
-    return found.description, _nested(found.contents)
+    found = data if isinstance(data, Described) else Described.from_bytes(data)
+    return found.description, _nested(dict(found.contents))
 
 
 def _flat(contents: Contents) -> Contents:

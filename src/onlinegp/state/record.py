@@ -24,6 +24,7 @@ import reprlib
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite, prod
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ import numpy as np
 
 from onlinegp.files.container import ModelFileError
 from onlinegp.state.contents import Contents
-from onlinegp.state.fields import Size
+from onlinegp.state.fields import Size, Unencoded
 
 MAGIC, VERSION = b"ogprec", 1
 OLD_MAGIC = b"ogpstat"
@@ -256,8 +257,9 @@ def _entry(found: Any) -> Entry:
 # Records with their own schema
 
 
-class Described(NamedTuple):
-    """A description, a schema and a record together."""
+@dataclass(frozen=True)
+class Described(Unencoded):
+    """A description, a schema and contents together."""
 
     description: str
     schema: Schema

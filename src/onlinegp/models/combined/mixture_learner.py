@@ -133,18 +133,17 @@ class MixtureLearner(WithFields):
             self.members[name] = self.detector.fresh[name]()
             self.members[name].learn(X, Y)
 
-    def put(self, name: str, start: Callable[[], Learner], one: Learner, predictions: Predictions, like: str) -> None:
+    def put(self, name: str, start: Callable[[], Learner], one: Learner, usual: Array, like: str) -> None:
         """Add a member, or replace the member of this name. The new member gets the weight of the member `like`.
 
-        When a change is detected, `start()` returns its new learner.
+        When a change is detected, `start()` returns its new learner. See `add_usual` for `usual`.
         """
-        total, count = np.zeros((2, 1))
-        fading_means(_log_std((predictions,)), self._keep, total, count)
+        total, count = usual
         weight = self.log_weights[list(self.members).index(like)]
         at = list(self.members).index(name) if name in self.members else len(self.members)
         self.log_weights = _with(self.log_weights, at, weight)
         self._record = _with(self._record, at, self._record[list(self.members).index(like)])
-        self._total, self._count = _with(self._total, at, total[0]), _with(self._count, at, count[0])
+        self._total, self._count = _with(self._total, at, total), _with(self._count, at, count)
         self.log_weights -= self.log_weights.max()
         self.members[name], self._running[name] = one, []
         if self.detector is not None:
@@ -260,6 +259,12 @@ class MixtureLearner(WithFields):
         if self.lasting and not np.all((values["record"] >= -MOST_BEHIND) & (values["record"] <= 0.0)):
             raise ValueError(f"record must be from {-MOST_BEHIND:g} to 0, got {values['record']!r}.")
         check_shared(self._shared, values)
+
+
+def add_usual(usual: Array, predictions: Predictions) -> None:
+    """Add the log std of predictions to their fading sum and its weight, `usual` (2,)."""
+    total, count = usual[:, None]
+    fading_means(_log_std((predictions,)), keep_of(HALF_LIFE), total, count)
 
 
 def _with(values: Array, at: int, value: float) -> Array:
