@@ -362,8 +362,8 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
     if job.hints is not None:
         automatic = isinstance(job.model, Lagged) and job.model.lags == "auto"
-        lags = past_of(job.model)["lags"] if job.model else 0
-        for hint in job.hints.sentences(job.encoder.names, lags=None if automatic else lags):
+        past = past_of(job.model) if job.model else {"lags": 0, "horizon": 1}
+        for hint in job.hints.sentences(job.encoder.names, **(past | {"lags": None} if automatic else past)):
             talk(f"hint: {hint}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")
