@@ -72,7 +72,8 @@ def not_a_number(field: Any) -> str:
     if isinstance(field, str):
         for decimal, other in ((",", "."), (".", ",")):
             if other not in field and is_number(field, decimal):
-                return f"is not a number. If it means {number(field, decimal):g}, add --decimal {decimal}"
+                quoted = " in CSV; in JSON lines, write it without quotes" if decimal == "." else ""
+                return f"is not a number. If it means {number(field, decimal):g}, add --decimal {decimal}{quoted}"
     return "is not a number"
 
 
