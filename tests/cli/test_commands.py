@@ -201,6 +201,11 @@ def test_the_help_of_run_fits_one_screen(monkeypatch):
 def test_abbreviated_options_are_refused():
     done = inside("run", "data.csv", "--targ", "y", code=2)
     assert b"unrecognized arguments: --targ y. Write the names of options in full" in done.stderr
+    assert b"Did you mean --target or --start?" in done.stderr
+    assert (
+        b"Did you mean --lags or --flag or --report?" in onlinegp("run", "d", "--flgas=1/day", "--repot", code=2).stderr
+    )
+    assert b"Did you mean" not in onlinegp("run", "d.csv", "--zzz", code=2).stderr
 
 
 def test_renamed_options_still_work(tmp_path):

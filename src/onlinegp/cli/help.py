@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 
@@ -27,8 +28,20 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments"):
-            message += ". Write the names of options in full; `onlinegp COMMAND --help` lists them."
+            meant = self._meant(message.split()[2:])
+            message += f". Write the names of options in full; `onlinegp COMMAND --help` lists them.{meant}"
         super().error(message)
+
+    def _meant(self, words: Sequence[str]) -> str:
+        """Return the options of the command that unknown ones resemble, as a question, or ""."""
+        commands = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        known = [
+            option for command in commands for parser in command.values() for option in parser._option_string_actions
+        ]
+        found = [
+            close for word in words if word[:1] == "-" for close in get_close_matches(word.split("=")[0], known, 2, 0.7)
+        ]
+        return f" Did you mean {' or '.join(found)}?" if found else ""
 
     def format_help(self) -> str:
         if not self.main_options:
