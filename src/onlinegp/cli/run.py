@@ -309,6 +309,11 @@ def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: 
         talk(f"no checkpoint in {args.checkpoint} yet: starting from the first row")
         return None
     model, stream, wrong = found
+    if wrong and args.resume == "next":
+        raise CheckpointError(
+            f"refused {wrong[0]} It is not known which files it had finished, so --resume next could leave rows out. "
+            f"Resume {stream['settings']['source']} with --resume alone, and then the files after it."
+        )
     for reason in wrong:
         say(f"onlinegp: refused {reason} Using the one before it.")
     same_settings(stream["settings"], settings, any_source=args.resume == "next")
