@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -60,6 +61,17 @@ def test_a_report_shows_series_forecast_and_backtest(folder):
     assert inside(
         "forecast", "months.csv", "--lags", 3, "--steps", 2, "--report", "p.html", cwd=folder, code=None
     ).returncode
+
+
+def test_the_labels_of_a_report_are_short_and_round(folder):
+    rows = [(f"2026-01-{1 + i // 24:02}T{i % 24:02}:00:00+01:00", 512.3 + i % 24) for i in range(240)]
+    write(folder / "hours.csv", "time,load", rows)
+    inside("forecast", "hours.csv", "--steps", 12, "--report", "page.html", cwd=folder)
+    picture = (folder / "page.html").read_text().split("<svg")[1].split("</svg>")[0]
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert "2026-01-11 11:00" in labels
+    assert max(map(len, labels)) == 16  # so that they do not overlap
+    assert {"515", "520", "525", "530", "535"} <= set(labels)
 
 
 def test_a_report_of_many_series_has_a_section_for_each(folder):
