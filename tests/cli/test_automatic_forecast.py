@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -61,6 +62,24 @@ def test_a_report_shows_series_forecast_and_backtest(folder):
     assert inside(
         "forecast", "months.csv", "--lags", 3, "--steps", 2, "--report", "p.html", cwd=folder, code=None
     ).returncode
+
+
+def test_a_clock_change_is_recognized(folder):
+    berlin, start = ZoneInfo("Europe/Berlin"), datetime(2026, 3, 20, tzinfo=UTC)
+    for month, what in ((3, "1 row missing before"), (10, "1 row at the time of another")):
+        local = [(start.replace(month=month) + timedelta(hours=i)).astimezone(berlin) for i in range(300)]
+        write(folder / "local.csv", "time,load", [(f"{at:%Y-%m-%d %H:%M}", 50 + i % 24) for i, at in enumerate(local)])
+        told = inside("forecast", "local.csv", "--steps", 2, cwd=folder).stderr.decode()
+        assert what in told
+        assert "daylight saving, name the time zone, such as --timezone Europe/Berlin" in told
+        told = inside("forecast", "local.csv", "--steps", 2, "--timezone", "Europe/Berlin", cwd=folder).stderr.decode()
+        assert "daylight" not in told
+        assert what not in told
+    gap = [(f"2026-03-{1 + i // 24:02} {i % 24:02}:00", i % 24) for i in range(480) if i != 250]
+    write(folder / "gap.csv", "time,load", gap)
+    told = inside("forecast", "gap.csv", "--steps", 2, cwd=folder).stderr.decode()
+    assert "1 row missing before" in told
+    assert "daylight" not in told
 
 
 def test_the_labels_of_a_report_are_short_and_round(folder):
