@@ -47,9 +47,9 @@ static void tracked_stretch(In missed, In constants, Out log_scale, Out rows, Ou
     const auto [n, p] = rows_of(missed, out);
     for (const Out* one : {&log_scale, &rows, &more, &fewer})
         need(int64_t(one->size()) == p, "the state must have an entry for each output.");
-    need(constants.size() == 11, "there must be eleven constants.");
+    need(constants.size() == 13, "there must be thirteen constants.");
     const double* c = constants.data();
-    const StretchRule rule{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10]};
+    const StretchRule rule{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12]};
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < p; j++) {
             out.data()[i * p + j] = std::exp(log_scale.data()[j]);

@@ -36,7 +36,8 @@ static Scaled::Rule scaled_rule(const Plan& plan) {
 }
 static StretchRule stretch_rule(const Plan& plan) {
     const Vector& c = plan.vector("rule");
-    return {c.at(0), c.at(1), c.at(2), c.at(3), c.at(4), c.at(5), c.at(6), c.at(7), c.at(8), c.at(9), c.at(10)};
+    return {c.at(0), c.at(1), c.at(2), c.at(3),  c.at(4),  c.at(5), c.at(6),
+            c.at(7), c.at(8), c.at(9), c.at(10), c.at(11), c.at(12)};
 }
 
 static std::unique_ptr<ChangeDetector> detector(const Plan& plan, int d, int p) {

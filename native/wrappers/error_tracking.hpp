@@ -52,17 +52,19 @@ inline void update_weights(const FadingWeightsRule& rule, int64_t m, const doubl
 struct StretchRule {
     double outside, step, slope;
     double more_at_miss, more_at_hit, fewer_at_miss, fewer_at_hit;
-    double confirmed, most, alarm, widest;
+    double confirmed, most, alarm, widest, sure, wide;
 };
 
 inline void update_stretch(const StretchRule& rule, bool miss, double& log_scale, double& rows, double& more,
                            double& fewer) {
     more = std::min(std::max(more + (miss ? rule.more_at_miss : rule.more_at_hit), 0.0), rule.alarm);
-    fewer = std::min(std::max(fewer + (miss ? rule.fewer_at_miss : rule.fewer_at_hit), 0.0), rule.alarm);
+    const double before = miss ? std::min(fewer, rule.alarm) : fewer;
+    fewer = std::min(std::max(before + (miss ? rule.fewer_at_miss : rule.fewer_at_hit), 0.0), rule.sure);
     const bool off = more >= rule.alarm || fewer >= rule.alarm;
     rows = off ? 0.0 : std::min(rows + 1, rule.most);
     const double gain = off ? rule.step : 1 / (rule.slope * (rule.confirmed + rows));
-    const double moved = log_scale + gain * ((miss ? 1.0 : 0.0) - rule.outside);
+    double moved = log_scale + gain * ((miss ? 1.0 : 0.0) - rule.outside);
+    if (fewer >= rule.sure && log_scale > rule.wide) moved = std::max(log_scale - rule.step, rule.wide);
     log_scale = std::min(std::max(moved, -rule.widest), rule.widest);
 }
 

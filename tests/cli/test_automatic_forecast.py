@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -60,6 +62,35 @@ def test_a_report_shows_series_forecast_and_backtest(folder):
     assert inside(
         "forecast", "months.csv", "--lags", 3, "--steps", 2, "--report", "p.html", cwd=folder, code=None
     ).returncode
+
+
+def test_a_clock_change_is_recognized(folder):
+    berlin, start = ZoneInfo("Europe/Berlin"), datetime(2026, 3, 20, tzinfo=UTC)
+    for month, what in ((3, "1 row missing before"), (10, "1 row at the time of another")):
+        local = [(start.replace(month=month) + timedelta(hours=i)).astimezone(berlin) for i in range(300)]
+        write(folder / "local.csv", "time,load", [(f"{at:%Y-%m-%d %H:%M}", 50 + i % 24) for i, at in enumerate(local)])
+        told = inside("forecast", "local.csv", "--steps", 2, cwd=folder).stderr.decode()
+        assert what in told
+        assert "daylight saving, name the time zone, such as --timezone Europe/Berlin" in told
+        told = inside("forecast", "local.csv", "--steps", 2, "--timezone", "Europe/Berlin", cwd=folder).stderr.decode()
+        assert "daylight" not in told
+        assert what not in told
+    gap = [(f"2026-03-{1 + i // 24:02} {i % 24:02}:00", i % 24) for i in range(480) if i != 250]
+    write(folder / "gap.csv", "time,load", gap)
+    told = inside("forecast", "gap.csv", "--steps", 2, cwd=folder).stderr.decode()
+    assert "1 row missing before" in told
+    assert "daylight" not in told
+
+
+def test_the_labels_of_a_report_are_short_and_round(folder):
+    rows = [(f"2026-01-{1 + i // 24:02}T{i % 24:02}:00:00+01:00", 512.3 + i % 24) for i in range(240)]
+    write(folder / "hours.csv", "time,load", rows)
+    inside("forecast", "hours.csv", "--steps", 12, "--report", "page.html", cwd=folder)
+    picture = (folder / "page.html").read_text().split("<svg")[1].split("</svg>")[0]
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    assert "2026-01-11 11:00" in labels
+    assert max(map(len, labels)) == 16  # so that they do not overlap
+    assert {"515", "520", "525", "530", "535"} <= set(labels)
 
 
 def test_a_report_of_many_series_has_a_section_for_each(folder):

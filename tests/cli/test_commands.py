@@ -81,7 +81,7 @@ def test_inspect(folder):
 def test_predict_does_not_learn(folder):
     text = "place,x1,x0\n" + "Bern,0.5,0.2\n" * 3
     predicted = rows_of(onlinegp("predict", folder / "model.ogp", "-", stdin=text).stdout)
-    assert list(predicted[0])[:2] == ["place", "target"]
+    assert list(predicted[0])[:2] == ["place", "y"]  # the name of the target, though it is not in the table
     assert len({row["mean"] for row in predicted}) == 1
     assert abs(float(predicted[0]["mean"]) - (np.sin(0.2) + 0.21)) < 0.3
     assert b"needs the column 'x1'" in onlinegp("predict", folder / "model.ogp", "-", stdin="x0\n1\n", code=1).stderr
@@ -209,6 +209,11 @@ def test_the_list_of_models_fits_the_terminal(monkeypatch, capsys):
 def test_abbreviated_options_are_refused():
     done = inside("run", "data.csv", "--targ", "y", code=2)
     assert b"unrecognized arguments: --targ y. Write the names of options in full" in done.stderr
+    assert b"Did you mean --target or --start?" in done.stderr
+    assert (
+        b"Did you mean --lags or --flag or --report?" in onlinegp("run", "d", "--flgas=1/day", "--repot", code=2).stderr
+    )
+    assert b"Did you mean" not in onlinegp("run", "d.csv", "--zzz", code=2).stderr
 
 
 def test_renamed_options_still_work(tmp_path):

@@ -207,6 +207,8 @@ def test_lost_output_is_noticed(interrupted):
 
 def test_other_input_or_options_are_noticed(interrupted):
     assert b"--level" in inside(*RESUMED, "--level", "0.5", code=4, cwd=interrupted).stderr
+    told = inside(*RESUMED, "--robust", "2", code=4, cwd=interrupted).stderr
+    assert b"was made without --robust, not 2.0. Resume with the options of the first run" in told
     write_csv(interrupted / "data.csv", 400, seed=1)
     assert b"bytes differ" in inside(*RESUMED, code=4, cwd=interrupted).stderr
 

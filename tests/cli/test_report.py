@@ -19,6 +19,7 @@ from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import Predicted
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.surprises import MOST, Surprises
+from onlinegp.streams.writing.report import coverage_curve
 
 PLANTED = 200  # a row whose target is far out
 
@@ -35,6 +36,9 @@ def folder(tmp_path_factory):
     (folder / "keyed.csv").write_text("\n".join(["name,x,y", *lines]) + "\n")
     places = ["--report", "auto.html", "--out", "auto.csv", "--summary", "auto.json"]
     inside("run", "keyed.csv", "--copy", "name", "--tune", "100", *places, cwd=folder)
+    inside(
+        "run", "keyed.csv", "--tune", "100", "--flag", "0.001", "--report", "flagged.html", "--out", "f.csv", cwd=folder
+    )
     write_csv(folder / "data.csv", 300)
     inside("run", "data.csv", *FIXED, "--report", "fixed.html", "--out", "fixed.csv", cwd=folder)
     y = rng.standard_normal((900, 3))
@@ -104,6 +108,7 @@ def test_members_and_their_weights(folder):
     assert weights["row"][0] == 6  # before, rows are predicted by mean and spread
     assert weights["end"][-1] == 400
     assert data_of(folder / "fixed.html")["weights"]["row"] == []
+    assert data_of(folder / "flagged.html")["weights"]["series"] == weights["series"]  # a detector changes nothing
 
 
 def test_each_member_has_a_color_of_its_own():
@@ -139,6 +144,36 @@ def test_persistence_is_the_last_target_that_was_known(horizon):
         entry, curves = curves.to_json(), Curves(horizon)
         curves.from_json(json.loads(json.dumps(entry, allow_nan=False)))
     assert np.sum(curves["persistence"]) == pytest.approx(expected)
+
+
+def test_a_prediction_before_anything_was_learned_is_not_drawn(folder):
+    data = data_of(folder / "auto.html")
+    assert data["whole"]["lower"][0] is data["whole"]["mean_low"][0] is None  # 0 +- 1, and y is 5
+    assert data["whole"]["y_low"][0] is not None
+    assert data["whole"]["lower"][1] is not None
+    rows = predicted([np.nan, 1.0], [2.0, 3.0])
+    curves = Curves()
+    curves.add(rows)
+    assert curves["lower"].tolist() == rows.lower.tolist()  # that of a row without a target is
+
+
+def test_the_coverage_along_the_stream():
+    y = np.zeros(1000)
+    y[400:500], y[600:950] = 9.0, np.nan
+    curves = Curves()
+    for part in np.split(y, [7, 300, 777]):
+        curves.add(predicted(part, np.zeros(len(part))))
+    found = coverage_curve(curves)
+    assert found["row"] == [1, 110, 218, 326, 435, 543]  # 650 rows are scored
+    assert found["end"] == [109, 217, 325, 434, 542, 1000]
+    assert found["share"] == pytest.approx([1.0, 1.0, 1.0, 75 / 109, 42 / 108, 1.0], abs=1e-5)
+    assert coverage_curve(Curves()) == {"row": [], "end": [], "share": []}
+    few = Curves()
+    few.add(predicted([np.nan, 0.0, 9.0, np.nan], np.zeros(4)))
+    assert (few["scored"].sum(), coverage_curve(few)["share"]) == (2.0, [0.5])
+    nothing = Curves()
+    nothing.add(predicted([np.nan, np.nan], np.zeros(2)))
+    assert coverage_curve(nothing)["share"] == []
 
 
 def test_surprises_are_the_same_in_any_blocks_and_few():
@@ -191,6 +226,7 @@ addEventListener("load", () => setTimeout(() => {
       const have = ends.get(x) || [y, y];
       ends.set(x, [Math.min(have[0], y), Math.max(have[1], y)]);
     }
+    if (canvas.id === "band") found.shown = [charts.band.span, document.getElementById("grain").textContent];
     if (canvas.id === "band") found.spreads = [...ends.values()].map(([top, bottom]) => bottom - top);
     at(100, "pointerdown"); at(200, "pointermove"); at(200, "pointerup");
     const dragged = chart.range !== null;
@@ -244,7 +280,7 @@ def test_events_in_chromium(folder, tmp_path, name, width, dark):
     found = in_chromium(folder / f"{name}.html", tmp_path, width=width, dark=dark)
     assert found["ready"] == "yes", found
     assert found["wide"] == 0
-    along = {"band", "error", "size"} if name == "events" else set()
+    along = {"band", "error", "along", "size"} if name == "events" else set()
     assert set(found["canvases"]) == {"event", "pit", "coverage"} | along
     assert found["canvases"]["event"]["colors"] > 4
 
@@ -270,6 +306,16 @@ def test_in_chromium(folder, tmp_path, name, width, dark):
     if name == "auto":
         assert found["title"] == "Auto: y of keyed.csv"
         assert found["first"].startswith(f"{PLANTED}<b>{PLANTED}</b>")
+
+
+def test_a_code_does_not_flatten_the_picture(tmp_path):
+    y = np.sin(np.arange(2000) / 50.0)
+    y[700:703] = -9999.0
+    (tmp_path / "codes.csv").write_text("y\n" + "".join(f"{value:.5f}\n" for value in y))
+    inside("run", "codes.csv", "--lags", "2", *FIXED, "--report", "page.html", "--out", "o.csv", cwd=tmp_path)
+    (low, _), grain = in_chromium(tmp_path / "page.html", tmp_path, width=800, dark=False)["shown"]
+    assert -1000.0 < low < -1.0
+    assert "zoom in" in grain
 
 
 def test_a_mean_that_follows_fast_waves_does_not_look_flat(tmp_path):

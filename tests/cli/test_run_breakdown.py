@@ -17,7 +17,7 @@ from onlinegp.predictions import Gaussian
 from onlinegp.streams.errors import StreamBreakdownError
 from onlinegp.streams.reading.source import Columns
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.first_rows import FirstRows, with_lags
+from onlinegp.streams.running.first_rows import FirstRows, of_frequent_keys, with_lags
 from onlinegp.streams.running.predict_then_learn import advance
 
 UNSTABLE = ["--model", "klms", "--kernel", "rbf(1.0)", "--set", "step=2.5", "--tune", "0"]  # stable below 2
@@ -215,6 +215,19 @@ def test_waiting_for_a_change_takes_no_more_memory():
         first.add(np.ones((10, 1)), np.ones(10))
     assert not first.done
     assert len(first.encoded()[1]) == 10
+
+
+def test_rare_keys_delay_the_tuning_up_to_a_limit():
+    first = FirstRows(10, Encoder(Columns("y", ("x",), ())), of_key=3, most=25)
+    predicted = [len(first.add(np.ones((1, 1)), np.array([float(i)]), [i])) for i in range(40)]
+    assert sum(predicted) == 25
+    assert first.done
+    first = FirstRows(10, Encoder(Columns("y", ("x",), ())), of_key=3, most=25)
+    keys = [i % 5 for i in range(40)]
+    assert len(first.add(np.ones((40, 1)), np.arange(40.0), keys)) == 14  # the third row of the fourth key
+    np.testing.assert_array_equal(of_frequent_keys(["a", "b", "c", "b", "a", "b"], 3), [1, 3, 5])
+    np.testing.assert_array_equal(of_frequent_keys(["a", "b", "c", "b", "a", "b"], 4), [0, 1, 3, 4, 5])
+    np.testing.assert_array_equal(of_frequent_keys(["a", "b"], 5), [0, 1])
 
 
 def test_lags_of_first_rows_are_those_of_their_series():

@@ -90,6 +90,24 @@ def test_keys_of_different_levels_learn_their_own(tmp_path):
     assert [float(row["mean"]) for row in rows_of(out)[-3:]] == pytest.approx([2.0, 0.0, 1.0], abs=0.1)
 
 
+def test_devices_that_report_in_turn_are_tuned_on_enough_rows_of_each(tmp_path):
+    rng, out = np.random.default_rng(0), tmp_path / "out.csv"
+    levels, x = rng.uniform(0, 100, 150), rng.uniform(-2, 2, (24, 150))
+    y = levels + np.sin(x) + 0.1 * rng.standard_normal(x.shape)
+    data = tmp_path / "turns.csv"
+    rows = [f"{i},{k},{float(x[i, k])!r},{float(y[i, k])!r}\n" for i in range(24) for k in range(150)]
+    data.write_text("time,sensor,a,y\n" + "".join(rows))  # the 720 rows for tuning have five of each
+    told = inside("run", data, *BY, "--budget", "15", "--out", out).stderr
+    assert b"720 rows of 72 keys, after 1,4" in told
+    assert b"keys differ in level or scale" in told
+    error = np.array([float(row["mean"]) - float(row["y"]) for row in rows_of(out)[-600:]])
+    assert np.sqrt(np.mean(error**2)) < 0.5  # with one level for all keys it is 29
+    few = inside("run", data, *BY, "--budget", "15", "--tune", "100", "--out", out).stderr
+    assert b"after" not in few  # a number that is given is kept
+    assert b"use a larger --tune N" in few
+    assert b"use a larger --tune N" not in told
+
+
 def test_each_key_tunes_itself(tmp_path):
     data = write_events(tmp_path / "events.csv", 160, keys=2)
     out = tmp_path / "out.csv"

@@ -26,6 +26,11 @@ CASES = {
         lambda rows, state, **o: tracked_stretch(rows, RULE, *state, **o),
         ([0.0, 0.0],) * 4,
     ),
+    "narrowed": (
+        (np.arange(900)[:, None] % [890, 450] < 70).astype(np.float64),
+        lambda rows, state, **o: tracked_stretch(rows, RULE, *state, **o),
+        ([0.0, 0.0],) * 4,
+    ),
 }
 every = pytest.mark.parametrize("case", CASES)
 
@@ -91,6 +96,19 @@ def test_the_stretch_settles_where_nothing_changes(rows):
     at = coverage_at_a_moment(np.random.default_rng(0).normal(size=(rows, 200)), rows)
     assert at.mean() == pytest.approx(0.95, abs=0.002)
     assert at.std() < 0.01
+
+
+def test_a_stretch_that_grew_while_a_model_was_behind_shrinks_again():
+    """Sixty misses widen the interval 200 times; without a miss it is three times as wide at most 420 rows later."""
+    missed = np.zeros((600, 1))
+    missed[:60] = 1.0
+    stretch = tracked_stretch(missed, RULE95, *(np.zeros(1) for _ in range(4)))
+    assert np.log(stretch[60, 0]) > np.log(100.0)
+    assert np.log(stretch[400, 0]) > 0.6 * np.log(stretch[60, 0])  # one lucky stretch is not evidence enough
+    assert stretch[480, 0] < 3.01
+    rare = missed.copy()
+    rare[60::100] = 1.0  # one miss in a hundred rows: the promised share is still to come, so small steps
+    assert tracked_stretch(rare, RULE95, *(np.zeros(1) for _ in range(4)))[-1, 0] > 10.0
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0, 10.0])

@@ -26,7 +26,7 @@ from onlinegp.streams.running.requested_model import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done
-  1    failed: a file disappeared, cannot be written or is named twice, the disk is full, or a model broke down
+  1    failed: an option has a wrong value, a file cannot be read or written, the disk is full, or a model broke down
   2    the command was not understood
   3    bad data: the message names file, line, column and value
   4    a checkpoint is damaged, missing or from another run

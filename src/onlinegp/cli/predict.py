@@ -10,7 +10,7 @@ from onlinegp.cli.paths import Paths
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Columns as EncodedModel
 from onlinegp.streams.errors import Stopped, listed
-from onlinegp.streams.reading.source import Columns, Source, columns_of, need
+from onlinegp.streams.reading.source import Columns, Source, columns_of, need, stored_columns
 from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.rejects import Rejects
@@ -70,7 +70,8 @@ def main(args: argparse.Namespace) -> int:
         target = "no target" if columns.target is None else f"target {columns.target}"
         say(f"{args.model} has no names of columns: predicting from {listed(columns.features)}, {target}")
     source.select(columns)
-    sink = open_sink(args.out, (*columns.keys, columns.target or "target"))
+    target = columns.target or (stored_columns(stream).target if stream else None) or "target"
+    sink = open_sink(args.out, (*columns.keys, target))
     job = Job(source, sink, encoder, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
     try:
         job.run()

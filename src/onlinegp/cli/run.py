@@ -309,6 +309,11 @@ def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: 
         talk(f"no checkpoint in {args.checkpoint} yet: starting from the first row")
         return None
     model, stream, wrong = found
+    if wrong and args.resume == "next":
+        raise CheckpointError(
+            f"refused {wrong[0]} It is not known which files it had finished, so --resume next could leave rows out. "
+            f"Resume {stream['settings']['source']} with --resume alone, and then the files after it."
+        )
     for reason in wrong:
         say(f"onlinegp: {reason} Using the previous checkpoint.")
     same_settings(stream["settings"], settings, any_source=args.resume == "next")
@@ -362,8 +367,8 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
     if job.hints is not None:
         automatic = isinstance(job.model, Lagged) and job.model.lags == "auto"
-        lags = past_of(job.model)["lags"] if job.model else 0
-        for hint in job.hints.sentences(job.encoder.names, lags=None if automatic else lags):
+        past = past_of(job.model) if job.model else {"lags": 0, "horizon": 1}
+        for hint in job.hints.sentences(job.encoder.names, **(past | {"lags": None} if automatic else past)):
             talk(f"hint: {hint}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")

@@ -32,6 +32,7 @@ MADE_BY: dict[str, Any] = {  # options that determine the model of a key, and th
     "tune_by": "together",
 }
 ROWS_OF_A_KEY = 100  # rows to tune on with --tune-by key
+ENOUGH_OF_A_KEY = 10  # smallest number of rows of a key, beside its lags, to tune all keys together
 
 
 def add_by_key(parser: argparse.ArgumentParser) -> None:
@@ -252,7 +253,13 @@ def tune_keys(
             return
     first = first_rows(args, job.source)
     talk(f"{'tuning on' if tuned else 'learning the columns from'} the first {first} rows of all keys together")
-    job.first = FirstRows(first, job.encoder, varied=tuned)
+    enough: dict[str, int] = {}
+    if tuned and not args.tune:
+        enough = {
+            "of_key": ENOUGH_OF_A_KEY + models.lags + models.horizon - 1,
+            "most": min(100 * first, job.source.rows_at_most(200 * first) // 2),
+        }
+    job.first = FirstRows(first, job.encoder, varied=tuned, **enough)
     job.begin = models.tuned_on(asked, job, talk) if tuned else lambda X, y: model
 
 

@@ -22,8 +22,9 @@ LEAST = -1e300  # log density in place of log 0
 WIDEST = 300.0  # limit of |log scale|, so that squared scales do not overflow
 ODDS = 3.0  # the tests look for odds of a miss that are wrong by this factor
 CONFIRMED, MOST_ROWS = 400.0, 2000.0  # rows that the initial stretch counts like, and the maximum
-ALARM = 6.0  # nats of evidence that coverage is wrong
-LIMITS = (CONFIRMED, MOST_ROWS, ALARM, WIDEST)
+ALARM, SURE = 6.0, 12.0  # nats of evidence that coverage is wrong, and that there are far too few misses
+WIDE_STRETCH = log(3.0)  # the log of a stretch above which the interval narrows by whole steps while nothing is missed
+LIMITS = (CONFIRMED, MOST_ROWS, ALARM, WIDEST, SURE, WIDE_STRETCH)
 
 
 def fading_scales(
@@ -166,29 +167,34 @@ def tracked_stretch(
         g     = 1 / (slope (400 + rows)),        rows <- min(rows + 1, 2000)
         more  = max(0, more + log p1 / p0),      p1 with three times the odds of a miss;  fewer: a third of them
         where more or fewer reaches 6:           g = step,  rows <- 0
+        where fewer reaches 12 and s > 3:        log s <- max(log s - step, log 3);   a miss first cuts it to 6
 
-    With this gain g, the stretch is a mean over the rows so far, which starts as if 400 rows had confirmed s = 1. So on
-    a stream that does not change, the intervals converge. Page's sums `more` and `fewer` detect wrong coverage; then
-    the stretch moves by whole steps until coverage is right. So the share of misses over many rows stays close to
-    `outside` for any data. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, on
-    the logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
-    decaying step sizes", ICML, 2024.
+    The gain g makes the stretch a mean over the rows so far, which starts as if 400 rows had confirmed s = 1. So on a
+    stream that does not change, the intervals converge. Page's sums `more` and `fewer` detect wrong coverage, and then
+    the stretch moves by whole steps until coverage is right. So for any data, the share of misses over many rows stays
+    close to `outside`. The last rule is for a model that follows a large change late: it missed many rows, and then its
+    own intervals are right, while the stretch is far too wide. Many hits in a row are the evidence: 350 at 95%. Gibbs
+    and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, on the logarithm of the scale;
+    decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with decaying step sizes", ICML,
+    2024.
     """
     out = np.empty(missed.shape)
     if native and (twin := compiled_module()):
         constants = rule.constants
         twin.tracked_stretch(np.ascontiguousarray(missed), constants, log_scale, rows, more, fewer, out)
         return out
-    confirmed, most, alarm, widest = LIMITS
+    confirmed, most, alarm, widest, sure, wide = LIMITS
     for i, row in enumerate(missed.tolist()):
         for j, miss in enumerate(row):
             out[i, j] = exp(log_scale[j])
             more[j] = min(max(more[j] + rule.more[not miss], 0.0), alarm)
-            fewer[j] = min(max(fewer[j] + rule.fewer[not miss], 0.0), alarm)
+            fewer[j] = min(max((min(fewer[j], alarm) if miss else fewer[j]) + rule.fewer[not miss], 0.0), sure)
             off = more[j] >= alarm or fewer[j] >= alarm
             rows[j] = 0.0 if off else min(rows[j] + 1.0, most)
             gain = rule.step if off else 1.0 / (rule.slope * (confirmed + rows[j]))
             moved = log_scale[j] + gain * (miss - rule.outside)
+            if fewer[j] >= sure and log_scale[j] > wide:
+                moved = max(log_scale[j] - rule.step, wide)
             log_scale[j] = min(max(moved, -widest), widest)
     return out
 

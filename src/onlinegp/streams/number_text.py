@@ -75,7 +75,8 @@ def not_a_number(field: Any) -> str:
     if isinstance(field, str):
         for decimal, other in ((",", "."), (".", ",")):
             if other not in field and is_number(field, decimal):
-                remedy = f"If it means {number(field, decimal):g}, add --decimal {decimal}"
+                quoted = " in CSV; in JSON lines, write it without quotes" if decimal == "." else ""
+                remedy = f"If it means {number(field, decimal):g}, add --decimal {decimal}{quoted}"
                 if not has_thousands(field, other):
                     return f"is not a number. {remedy}"
                 return f"is not a number. If it means {field.replace(decimal, '')}, remove the {decimal!r}. {remedy}"

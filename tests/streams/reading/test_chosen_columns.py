@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from shell import FIXED, inside, rows_of
+import pytest
+from shell import FIXED, inside, onlinegp, rows_of
+
+from onlinegp.streams.reading.formats import open_source
 
 
 def test_a_column_without_a_value_in_the_first_rows_is_copied(tmp_path):
@@ -30,3 +33,43 @@ def test_a_key_is_no_target_unless_it_is_named(tmp_path):
     assert "Read them as numbers with --decimal ," in told
     assert "Name the column to predict with --target" in told
     inside("run", tmp_path / "d.csv", "--target", "id", "--lags", "2", *FIXED, "--out", tmp_path / "o.csv")
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("2026-03-02T00:{:02}:00,pump,{}.5,3", [False, False, True, True]),
+        ("02.03.2026 00:{:02};{}.5", [False, True]),
+        ("2026-03-02T00:{:02}:00 {}.5", [False, True]),
+        ("2026-03-02 00:{:02}:00 {}.5", [False, False, True]),
+        ("pump,2026-03-02 00:{:02},7,{}", [False, False, True, True]),
+    ],
+)
+def test_a_log_without_a_header_loses_no_row(tmp_path, line, kinds):
+    rows = [line.format(i, 20 + i % 3) for i in range(40)]
+    (tmp_path / "log").write_text("\n".join(rows) + "\n")
+    source = open_source(str(tmp_path / "log"))
+    assert source.names == [f"column{i + 1}" for i in range(len(kinds))]
+    assert list(source.numeric.values()) == kinds
+    source.close()
+    done = onlinegp("run", tmp_path / "log", *FIXED[:4], "--target", source.names[-1], "--out", tmp_path / "o.csv")
+    assert b"the first line is a row" in done.stderr
+    assert b"40 rows" in done.stderr
+    piped = onlinegp("run", "-", *FIXED, "--target", source.names[-1], stdin=(tmp_path / "log").read_bytes())
+    assert piped.stdout == (tmp_path / "o.csv").read_bytes()
+
+
+@pytest.mark.parametrize("header", ["time,temp", "city,2026-01-01,2026-01-02", "2024,value", "a,1", "x,2024-01-31,"])
+def test_a_header_with_dates_or_with_numbers_stays_one(tmp_path, header):
+    (tmp_path / "d.csv").write_text(header + "\n" + "1,2,3\n" * 5)
+    source = open_source(str(tmp_path / "d.csv"))
+    source.close()
+    assert source.has_header
+    assert source.names[0] == header.split(",")[0]
+
+
+@pytest.mark.parametrize(("header", "mark"), [("time|temp", "'|'"), ("time temp", "space"), ("time:temp", "':'")])
+def test_a_delimiter_that_was_not_seen_is_suggested(tmp_path, header, mark):
+    (tmp_path / "d.csv").write_text(header + "\n" + "1_x\n" * 5)
+    told = inside("run", tmp_path / "d.csv", "--out", tmp_path / "o.csv", code=3).stderr.decode()
+    assert f"If {mark} separates the columns, add --delimiter {mark}." in told

@@ -50,6 +50,10 @@ def test_commas_below_a_header_are_noted(tmp_path):
     done = inside("run", path, *FIXED, "--decimal", ",")
     assert b"predicted from x, y" in done.stderr
     assert b"decimal" not in done.stderr
+    quoted = onlinegp(
+        "run", "-", *FIXED, stdin='{"x": 1, "y": 2}\n' * 9 + '{"x": "3.5", "y": 2}\n', code=3
+    ).stderr.decode()
+    assert "'3.5' is not a number. If it means 3.5, add --decimal . in CSV; in JSON lines, write it without" in quoted
     by_pipe = onlinegp("run", "-", *FIXED, "--target", "x", stdin="x;y\n1,5;2\n", code=3).stderr.decode()
     assert "'1,5' is not a number. If it means 1.5, add --decimal ," in by_pipe
 

@@ -163,6 +163,26 @@ def test_a_budget_per_day_is_a_rate_by_the_times(tmp_path):
         detector_parameters("1/minute", source, by=None, time="time")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("timestamp", lambda i: str(1_704_067_200_000 + 3_600_000 * i)),
+        ("time", lambda i: str(1_704_067_200 + 3_600 * i)),
+        ("Zeit", lambda i: f"{1 + i // 24:02}.01.2024 {i % 24:02}:00"),
+    ],
+)
+def test_times_of_other_forms_make_a_rate_too(tmp_path, name, text):
+    rows = [f"{text(i)},{i % 7},{i % 5}" for i in range(120)]
+    (tmp_path / "d.csv").write_text(f"{name},x,y\n" + "\n".join(rows) + "\n")
+    source = open_source(str(tmp_path / "d.csv"))
+    source.select(Columns("y", ("x",), (name,)))
+    assert time_column(source, None, None) == time_column(source, name, None) == name
+    found = detector_parameters("1/day", source, by=None, time=name)
+    assert found == {"rate": pytest.approx(1 / 24), "season": 24, "daily": True}
+    assert time_column(source, "x", None) is None
+    assert time_column(source, None, "%Y") is None  # a format that is given is the only one
+
+
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_any_blocks_give_the_same_events(size):
     y = np.random.default_rng(0).standard_normal(1000)

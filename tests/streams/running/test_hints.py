@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shell import inside
 
-from onlinegp.streams.running.hints import pattern_over_rows, uneven
+from onlinegp.streams.running.hints import pattern_over_rows, slow_target, uneven
 
 
 def noise(n, seed=0):
@@ -35,6 +35,28 @@ def test_uneven_errors_name_their_input(sign):
     z = noise(1500) * np.exp(sign * 0.5 * x)
     end = "high" if sign > 0 else "low"
     assert f"times as large where load is {end}" in uneven(z, x, "load")
+
+
+def test_a_target_that_is_followed_more_than_predicted_is_named():
+    y = 20.0 + np.cumsum(0.1 * noise(1500))
+    y[700] = 900.0  # an odd row changes nothing
+    assert "measure that with --delay N" in slow_target(y, y + 0.1 * noise(1500, 1))
+    assert slow_target(y, y + 0.02 * noise(1500, 1)) is None  # inputs that predict it well
+    fast = 20.0 + noise(1500)
+    assert slow_target(fast, np.full(1500, 20.0)) is None  # noise that nothing predicts
+    assert slow_target(np.full(1500, 3.0), np.full(1500, 3.0)) is None
+
+
+def test_a_calibration_is_warned_of_targets_that_end(tmp_path):
+    truth = np.exp(2.5 + 0.6 * np.sin(np.arange(900) / 60.0))
+    raw = 3.0 * truth + 4.0 * noise(900)
+    (tmp_path / "d.csv").write_text(
+        "raw,reference\n" + "".join(f"{a:.3f},{b:.3f}\n" for a, b in zip(raw, truth, strict=True))
+    )
+    args = ["run", "d.csv", "--model", "krlst", "--budget", "30", "--tune", "100", "--out", "o.csv"]
+    assert "hint: the target changes slowly" in inside(*args, cwd=tmp_path).stderr.decode()
+    assert "slowly" not in inside(*args, "--delay", "50", cwd=tmp_path).stderr.decode()
+    assert "slowly" not in inside(*args, "--lags", "3", cwd=tmp_path).stderr.decode()
 
 
 def test_a_run_names_them_at_its_end_and_lags_help(tmp_path):

@@ -116,6 +116,25 @@ def test_a_file_of_another_name_goes_on_on_request(tmp_path, more):
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()
 
 
+def test_next_is_refused_if_it_is_not_known_which_file_was_last(tmp_path):
+    """Tuesday's checkpoint is damaged. Wednesday after Monday would cut Tuesday's rows off the output."""
+    text = lines(60)
+    for name, rows in (("monday", text[1:20]), ("tuesday", text[20:40]), ("wednesday", text[40:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([text[0], *rows]) + "\n")
+    inside("run", "monday.csv", *FIXED, *RESUMED, cwd=tmp_path)
+    inside("run", "tuesday.csv", *FIXED, *RESUMED, "next", cwd=tmp_path)
+    before, safe = (tmp_path / "out.csv").read_bytes(), tmp_path / RESUMED[RESUMED.index("--checkpoint") + 1]
+    (safe / "checkpoint.ogp").write_bytes((safe / "checkpoint.ogp").read_bytes()[:-9])
+    told = inside("run", "wednesday.csv", *FIXED, *RESUMED, "next", code=4, cwd=tmp_path).stderr.decode()
+    assert "Resume monday.csv with --resume alone, and then the files after it" in told
+    assert (tmp_path / "out.csv").read_bytes() == before
+    inside("run", "monday.csv", *FIXED, *RESUMED, cwd=tmp_path)
+    for name in ("tuesday", "wednesday"):
+        inside("run", f"{name}.csv", *FIXED, *RESUMED, "next", cwd=tmp_path)
+    assert len(rows_of(tmp_path / "out.csv")) == 60
+    assert (tmp_path / "out.csv").read_bytes().startswith(before)
+
+
 def test_another_file_goes_on_on_request(tmp_path):
     """Rotated: refused, and with `next` the first row of the new file follows the last of the old one."""
     text, args = lines(60), ["run", "data.csv", *FIXED, *RESUMED]

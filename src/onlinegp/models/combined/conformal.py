@@ -11,7 +11,7 @@ from onlinegp.engine.plan import Constant, Plan, around
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
-from onlinegp.models.error_tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
+from onlinegp.models.error_tracking import ALARM, MOST_ROWS, SURE, WIDEST, StretchRule, tracked_stretch
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
@@ -93,7 +93,7 @@ class ConformalLearner(SpreadLearner):
         "log_scale": array("outputs", least=-WIDEST, most=WIDEST),
         "rows": array("outputs", least=0.0, most=MOST_ROWS),
         "more": array("outputs", least=0.0, most=ALARM),
-        "fewer": array("outputs", least=0.0, most=ALARM),
+        "fewer": array("outputs", least=0.0, most=SURE),
         **INSIDE,
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST
+from onlinegp.columns.dates import are_dates, likely_format
 from onlinegp.columns.encoders import MISSING
 from onlinegp.streams.errors import BadData, BadRow, short
 from onlinegp.streams.number_text import arrow, has_thousands, is_number, number
@@ -30,9 +31,9 @@ ASCII = '\r\n",;\t |0123456789+-.eE'  # all encodings must agree with ASCII on t
 
 
 class CsvSource(TextSource):
-    """Rows from lines with fields separated by commas, semicolons, tabs or spaces.
+    """Lines separated by commas, semicolons, tabs or spaces.
 
-    If the first line contains only numbers, there is no header.
+    There is no header if the first line is all numbers, or if it has a number and a date or time: it is a row of a log.
     """
 
     empty_is_missing = True
@@ -54,9 +55,11 @@ class CsvSource(TextSource):
         self.delimiter = _checked_delimiter(mark, decimal)
         self._quoting = lines.quoting = Quoting(self.delimiter)
         fields = self._quoting.fields(head) or [""]
-        if _all_numbers(fields, decimal):
+        if _is_data(fields, decimal):
             self.has_header = False
             self.names = ["value"] if len(fields) == 1 else [f"column{i + 1}" for i in range(len(fields))]
+            if not _all_numbers(fields, decimal):
+                self.notes.append(f"the first line is a row, so the columns are column1 to column{len(fields)}")
         else:
             self._refuse_other_decimal(fields)
             self.names = _checked_header(self.path, fields, lines, self._quoting)
@@ -264,11 +267,11 @@ class CsvSource(TextSource):
 
 
 def detected(head: str, decimal: str) -> str:
-    """Return the delimiter that divides a first line into numbers, or else the most frequent delimiter."""
+    """Return the delimiter of a first line: one that makes it a row of data, or else the most frequent one."""
     marks = [mark for mark in ("\t", ";", ",", " ") if mark != decimal and mark in head.strip()]
     for point in (decimal, OTHER[decimal]):
         for mark in marks:
-            if mark != point and _all_numbers(Quoting(mark).fields(head), point):
+            if mark != point and _is_data(Quoting(mark).fields(head), point):
                 return mark
     marks = [mark for mark in marks if mark != " "] or [";" if decimal == "," else ","]
     bare = QUOTED_FIELD.sub('""', head)  # ignore delimiters within quotes
@@ -292,6 +295,14 @@ def _have_thousands(present: list[str], decimal: str) -> bool:
 
 def _all_numbers(fields: list[str], decimal: str) -> bool:
     return all(is_number(field, decimal) for field in fields) and any(field.strip() not in MISSING for field in fields)
+
+
+def _is_data(fields: list[str], decimal: str) -> bool:
+    """Whether fields are a row, not names: all numbers, or at least one number beside a date or time."""
+    texts = [field for field in fields if not is_number(field, decimal)]
+    if len(texts) == sum(field.strip() not in MISSING for field in fields):
+        return False
+    return not texts or any(are_dates([text]) or likely_format([text]) for text in texts)
 
 
 def _checked_encoding(encoding: str) -> str:

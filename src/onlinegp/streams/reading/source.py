@@ -24,6 +24,7 @@ KEY_NAMES = {
 }  # columns with these names are keys, and features only if --features names them
 ENDS_WITH_ID = re.compile(r"[-_. ](id|Id|ID)$|[a-z]I[dD]$")  # also customer_id and SensorID, but not grid
 NUMBERS_ONLY = Rules()
+DELIMITERS = "|;, :/"  # which a column may be told to be separated by, if there is only one column
 
 
 @dataclass
@@ -233,7 +234,8 @@ def choose_columns(
         if not candidates:
             raise BadData(
                 f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}. "
-                f"Name the column to predict with --target."
+                f"{_other_delimiter(source.names)}"
+                f"If one of them holds numbers that should be predicted, name it with --target."
             )
         target = candidates[-1]
     if keys is None:
@@ -269,6 +271,13 @@ def need(source: Source, *names: str) -> None:
     for name in names:
         if name not in known:
             raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
+
+
+def _other_delimiter(names: Sequence[str]) -> str:
+    """Return a remedy for a header that was not divided into columns, or ""."""
+    mark = next((mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]), None)
+    shown = "space" if mark == " " else f"'{mark}'"
+    return f"If {shown} separates the columns, add --delimiter {shown}. " if mark else ""
 
 
 def _check_names(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:

@@ -212,8 +212,11 @@ def same_settings(stored: dict[str, Any], given: dict[str, Any], *, any_source: 
         if stored.get(name) != value and not new and not (any_source and name == "source"):
             option = "SOURCE" if name == "source" else "--" + name.replace("_", "-")
             remedy = "Resume with the options of the first run"
+            remedy = "Name the columns as in the first run" if name in ("target", "features", "keys") else remedy
             remedy += ", continue with another file by --resume next" if name == "source" else ""
+            made = f"without {option}" if stored.get(name) is None else f"with {option} {stored[name]!r}"
+            now = "without it" if value is None else repr(value)
             raise CheckpointError(
-                f"the checkpoint was made with {option} {stored.get(name)!r}, not {value!r}. "
+                f"the checkpoint was made {made}, not {now}. "
                 f"{remedy}, or start from scratch with an empty checkpoint folder."
             )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import Array, probability
-from onlinegp.columns.dates import moment, seconds
+from onlinegp.columns.dates import likely_format, moment, seconds
+from onlinegp.columns.time_steps import NotDates, parse_dates
 from onlinegp.models.alarms.constants import NEAR, RECENT
+from onlinegp.streams.reading.cell_types import is_missing
 from onlinegp.streams.reading.source import Source
 
 SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "month": 2629746.0}
@@ -58,16 +61,24 @@ def rate_of(flag: str, spacing: float | None) -> float:
 
 
 def time_column(source: Source, order: str | None, date_format: str | None) -> str | None:
-    """Return the column of the time: `order`, or the first column of dates."""
+    """Return the column of the time: that of the order, or the first one that holds dates.
+
+    Dates by ISO 8601 or by the format count first, then those of a common form, and seconds since 1970.
+    """
     names = [order] if order is not None else source.names
-    return next((name for name in names if source.kind(name, date_format) == "date"), None)
+    dates = next((name for name in names if source.kind(name, date_format) == "date"), None)
+    if dates is not None or date_format is not None:
+        return dates
+    return next((name for name in names if np.isfinite(_other_times(source, name)).sum() >= FEWEST), None)
 
 
 def _pace(source: Source, by: str | None, time: str | None) -> tuple[float, float] | None:
     """Return the time between rows, and between rows of a key, in seconds; 0 if unknown."""
     if time is None:
         return None
-    when = _seconds(source.samples[time], source.columns.date_format)
+    format = source.columns.date_format
+    plain = source.kind(time, format) == "date"
+    when = _seconds(source.samples[time], format) if plain else _other_times(source, time)
     if np.isfinite(when).sum() < FEWEST:
         return None
     keys = [0] * len(when) if by is None else list(source.samples[by])
@@ -79,6 +90,21 @@ def _pace(source: Source, by: str | None, time: str | None) -> tuple[float, floa
     own = float(np.median(steps)) if len(steps) else 0.0
     known = when[np.isfinite(when)]
     return (own if by is None else float(known.max() - known.min()) / (len(known) - 1)), own
+
+
+def _other_times(source: Source, name: str) -> Array:
+    """Return the seconds of times since 1970, if the name says that it is a time, or of dates in a common format."""
+    values = source.samples[name]
+    present = [value for value in values if not is_missing(value)]
+    if not source.numeric[name]:
+        format = likely_format(present)
+        return _seconds(values if format else [], format)
+    if not source.is_key(name):
+        return np.empty(0)
+    found = np.full(len(values), np.nan)
+    with suppress(NotDates):
+        found[[not is_missing(value) for value in values]] = seconds(parse_dates(present))
+    return found
 
 
 def _seconds(values: Sequence[Any], format: str | None) -> Array:

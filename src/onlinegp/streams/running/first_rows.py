@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.combined.scaled import MIN_SCALE_ROWS
@@ -15,28 +16,39 @@ from onlinegp.sliding_windows import windows
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.predict_then_learn import Predicted
 
-MAX_SHARE = 0.5  # keys are alike if the median deviation of a key is a larger share of the deviation of all rows
+MAX_SHARE = 0.5  # keys are alike if the median one deviates by a larger share of the deviation of all rows
+ROWS_OF_ALL = 1000  # the latest rows of all keys that predict a key with few rows
 
 
 class FirstRows:
     """Collect `rows` rows, and predict each row by the mean and spread of the targets before it.
 
-    With keys, the targets of the same key are used, if there are enough. With `varied`, collecting continues with the
-    latest rows until the target varies, because nothing can be tuned on a constant target.
+    With keys, the targets are those of the same key, if there are enough, else the latest of all keys.
+
+    With `varied`, it waits until the target varies, because a constant target gives nothing to tune on. Until then it
+    keeps the latest rows.
+
+    With `of_key`, it waits until `rows` rows are of keys that have at least `of_key` rows each, or until there are
+    `most` rows. If thousands of devices report in turn, the first thousand rows have one row of each, which does not
+    show what a device does.
     """
 
-    def __init__(self, rows: int, encoder: Encoder, *, varied: bool = False) -> None:
+    def __init__(self, rows: int, encoder: Encoder, *, varied: bool = False, of_key: int = 0, most: int = 0) -> None:
         self.rows, self.encoder, self.varied, self.seen = rows, encoder, varied, 0
+        self.of_key, self.most = of_key, most
         self.varies = False  # whether two targets differ by more than rounding
         self._X: list[Array] = []
         self._y: list[float] = []
         self._of_key: dict[Hashable, list[float]] = {}
+        self._frequent = 0  # rows of keys that have at least `of_key` rows
         self._last: float | None = None
 
     @property
     def done(self) -> bool:
         """Whether there are enough rows."""
-        return len(self._y) >= self.rows and (self.varies or not self.varied)
+        if len(self._y) < self.rows or (self.varied and not self.varies):
+            return False
+        return self._frequent >= self.rows or not self.of_key or len(self._y) >= self.most
 
     def add(self, X: Array, y: Array, keys: Sequence[Hashable] | None = None) -> Predicted:
         """Add the rows that are still needed, and return their predictions."""
@@ -47,6 +59,8 @@ class FirstRows:
             parts.append(self.next(own))
             self.keep(X[i : i + 1], y[i : i + 1])
             own += y[i : i + 1].tolist()
+            if len(own) >= self.of_key:
+                self._frequent += len(own) if len(own) == self.of_key else 1
         predicted = Predictions.joined(parts) if parts else Gaussian(np.empty(0), np.empty(0))
         return Predicted(predicted, np.zeros(len(parts)), ~np.isnan(predicted.mean))
 
@@ -65,8 +79,9 @@ class FirstRows:
                 del self._X[0], self._y[0]
 
     def next(self, own: Sequence[float] = ()) -> Predictions:
-        """Predict the next row from the targets of its key (`own`) if there are enough, else from all targets."""
-        for y in (np.array(own), np.array(self._y)):
+        """Predict the next row from its `own` targets if there are enough, else from all; NaN before there are any."""
+        for values in (own, self._y[-ROWS_OF_ALL:]):
+            y = np.array(values)
             known = y[~np.isnan(y), None]
             if len(known) >= MIN_SCALE_ROWS:
                 break
@@ -79,6 +94,18 @@ class FirstRows:
         X: Array = np.array(self._X, dtype=self.encoder.columns.dtype).reshape(len(self._X), -1)
         self.encoder.learn(X)
         return self.encoder(X), np.array(self._y)
+
+
+def of_frequent_keys(keys: Sequence[Hashable], rows: int) -> NDArray[np.intp]:
+    """Return the rows of the keys that have most of them, about `rows` rows in their order; all if there are fewer."""
+    of_key: dict[Hashable, list[int]] = {}
+    for i, key in enumerate(keys):
+        of_key.setdefault(key, []).append(i)
+    chosen: list[int] = []
+    for own in sorted(of_key.values(), key=len, reverse=True):
+        if len(chosen) < rows:
+            chosen += own
+    return np.array(sorted(chosen), dtype=np.intp)
 
 
 def in_units_of_keys(X: Array, y: Array, keys: Sequence[Hashable]) -> tuple[Array, Array] | None:

@@ -16,6 +16,8 @@ FEWEST = 200
 FOLLOWING = 0.25  # smallest correlation of consecutive errors to report
 UNEVEN = 1.6  # smallest ratio to report of the errors in a quarter of an input to the other errors
 MAX_Z = 4.0  # |z| is clipped here
+SLOW = 0.3  # a target is slow if it changes from row to row by a smaller share of its deviation
+NO_BETTER = 0.4  # the errors of a model that follows a slow target are a larger share of its changes
 
 
 class Hints:
@@ -32,18 +34,19 @@ class Hints:
         while self._rows - len(self._pieces[0][0]) >= LAST_ROWS:
             self._rows -= len(self._pieces.popleft()[0])
 
-    def sentences(self, names: Sequence[str], *, lags: int | None) -> list[str]:
+    def sentences(self, names: Sequence[str], *, lags: int | None, horizon: int = 1) -> list[str]:
         """Return a sentence for each pattern. Do not advise about lags if `lags` is None: the model chooses them."""
         if not self._pieces:
             return []
-        parts = [(rows.z, rows.scored, X) for rows, X in self._pieces]
-        z, scored, X = (np.concatenate(part)[-LAST_ROWS:] for part in zip(*parts, strict=True))
+        parts = [(rows.z, rows.scored, X, rows.y, rows.mean) for rows, X in self._pieces]
+        z, scored, X, y, mean = (np.concatenate(part)[-LAST_ROWS:] for part in zip(*parts, strict=True))
         if np.count_nonzero(scored) < FEWEST:
             return []
         z = np.where(scored, np.clip(z, -MAX_Z, MAX_Z), np.nan)
         found = [
             None if lags is None else pattern_over_rows(z, lags),
             *(uneven(z, X[:, j], name) for j, name in enumerate(names)),
+            slow_target(y[scored], mean[scored]) if names and lags == 0 and horizon == 1 else None,
         ]
         return [text for text in found if text is not None]
 
@@ -60,6 +63,18 @@ def pattern_over_rows(z: Array, lags: int) -> str | None:
     if r < FOLLOWING:
         return None
     return f"consecutive errors have a correlation of {r:.1f}: try --lags {2 * lags or 10}"
+
+
+def slow_target(y: Array, mean: Array) -> str | None:
+    """Return that the scores hold only while targets arrive: a slow target is followed, whatever the inputs say."""
+    steps, errors, spread = (float(np.median(np.abs(e))) for e in (np.diff(y), y - mean, y - np.median(y)))
+    if steps >= SLOW * spread or errors < NO_BETTER * steps:
+        return None
+    return (
+        f"the target changes slowly, by {steps:.2g} in a typical row, and a typical error is {errors:.2g}: these "
+        f"figures hold only if each target is known before the next row. If targets will come late or end, as when a "
+        f"sensor is calibrated, measure that with --delay N, and try --model linearrls or --model krlst --forgetting 1"
+    )
 
 
 def uneven(z: Array, x: Array, name: str) -> str | None:

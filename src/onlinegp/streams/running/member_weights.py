@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from onlinegp.auto.learner import AutoLearner
 from onlinegp.checks import Array
+from onlinegp.models.alarms.watched import Watched
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost_learner, working
 from onlinegp.models.combined.mixture_learner import MixtureLearner
@@ -82,7 +83,7 @@ def member_weights(model: OnlineRegressor, predicted: Predictions) -> tuple[tupl
     """Return the names of the members of a mixture and their weights in predictions, or None without members."""
     if not model.__sklearn_is_fitted__():
         return None
-    learner = working(model)
+    learner, predicted = working(model), predicted.predicted if isinstance(predicted, Watched) else predicted
     if isinstance(learner, AutoLearner):
         learner = learner if learner.inner is None else innermost_learner(learner.inner)
     weights = learner.weights_of(predicted) if isinstance(learner, MixtureLearner) and len(predicted) else None

@@ -19,10 +19,11 @@ from onlinegp.models.alarms.watched import Watched
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
+from onlinegp.models.combined.scaled import MIN_SCALE_ROWS
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import Stopped, StreamBreakdownError
 from onlinegp.streams.reading.source import Block
-from onlinegp.streams.running.first_rows import in_units_of_keys, with_lags
+from onlinegp.streams.running.first_rows import in_units_of_keys, of_frequent_keys, with_lags
 from onlinegp.streams.running.key_rules import KeyRules, LateRow, selected
 from onlinegp.streams.running.one_model import Models, up_to
 from onlinegp.streams.running.predict_then_learn import Predicted, stretches
@@ -105,7 +106,16 @@ class ModelPerKey(Models):
         """Return a function that tunes the model of all keys on the first rows X, y."""
 
         def begin(X: Array, y: Array) -> OnlineRegressor:
+            assert job.first is not None
             keys = self._first_keys(job, y)
+            used = of_frequent_keys(keys, job.first.rows)
+            if (all_rows := len(y)) > len(used):
+                X, y, keys = X[used], y[used], [keys[i] for i in used]
+                say(
+                    f"most keys have few rows: tuning on {len(y):,} rows of {len(set(keys)):,} keys, after {all_rows:,}"
+                )
+            if len(keys) < MIN_SCALE_ROWS * len(set(keys)):
+                say("too few rows of each key to compare them: if keys differ in level or scale, use a larger --tune N")
             apart = None if self.lags else in_units_of_keys(X, y, keys)
             if apart is None:
                 model = asked.tuned(*with_lags(X, y, self.lags, self.horizon, keys))

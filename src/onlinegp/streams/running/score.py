@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class Curves(Observer):
         return self.buckets[COLUMNS.index(name)]
 
     def add(self, rows: Rows) -> None:
-        start, n = 0, len(rows)
+        start, n, rows = 0, len(rows), drawn(rows)
         persistence = self._persistence(rows)
         while start < n:
             room = self.width - self.rows % self.width
@@ -165,6 +166,15 @@ class Curves(Observer):
         merged = _merged(self.buckets[:, : 2 * pairs : 2], self.buckets[:, 1 : 2 * pairs : 2])
         self.buckets = np.hstack([merged, self.buckets[:, 2 * pairs :]])
         self.width *= 2
+
+
+def drawn(rows: Rows) -> Rows:
+    """Return rows without the predictions that were made before anything was learned, of 0 +- 1 for example."""
+    blind = ~rows.scored & ~np.isnan(rows.y)
+    if not blind.any():
+        return rows
+    mean, lower, upper = (np.where(blind, np.nan, values) for values in (rows.mean, rows.lower, rows.upper))
+    return replace(rows, mean=mean, lower=lower, upper=upper)
 
 
 def _merged(a: Array, b: Array) -> Array:

@@ -281,11 +281,23 @@ def _in_order(
             rows = "row" if count == 1 else "rows"
             problems.append(f"{count} {rows} {what}{'' if what.endswith('before') else ':'} line {shown}")
             handled.append(remedy)
+    if _at_a_clock_change([dates[i] for i in order[1:][jumps != 1]], step):
+        handled.append("If this is daylight saving, name the time zone, such as --timezone Europe/Berlin.")
     if problems and gaps == "refuse":
         raise BadData(f"{path}: {name}{'; '.join(problems)}. Use --gaps missing or ignore.")
     if problems:
         talk(f"{name}{'; '.join(problems)}. {' '.join(handled)}")
     return order, places
+
+
+def _at_a_clock_change(dates: list[datetime], step: Step) -> bool:
+    """Whether one of the dates after a gap, or at the time of another, is where local clocks are changed."""
+    if step.unit != "second" or step.count > 3600:
+        return False
+    return any(
+        date.tzinfo is None and date.weekday() == 6 and date.month in (3, 4, 10, 11) and 1 <= date.hour <= 3
+        for date in dates
+    )
 
 
 def forecast_series(series: Series, future: Array, seasons: Any, backtest: int) -> tuple[Forecast, str]:

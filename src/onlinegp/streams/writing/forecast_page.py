@@ -82,6 +82,14 @@ def _section(chapter: Chapter, level: float) -> str:
     )
 
 
+def _round_values(low: float, high: float) -> list[float]:
+    """Return about TICKS round values in a range."""
+    rough = (high - low) / TICKS
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough)
+    return [float(k * step) for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+
+
 def _picture(chapter: Chapter, level: float) -> str:
     """Return an SVG image of the past and the forecast, in the colors of the page."""
     ahead, past = chapter.ahead, chapter.past
@@ -102,11 +110,11 @@ def _picture(chapter: Chapter, level: float) -> str:
 
     steps = np.arange(1.0, last + 1.0)
     drawn = []
-    for value in np.linspace(low, high, TICKS):
+    for value in _round_values(low, high):
         drawn.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
         drawn.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.4g}</text>')
     for row in np.unique(np.linspace(first, last, TICKS).astype(int)).tolist():
-        label = chapter.labels.get(row, "" if chapter.labels else f"{row:+d}")
+        label = chapter.labels.get(row, "" if chapter.labels else f"{row:+d}")[:16].replace("T", " ")
         anchor = {first: "start", last: "end"}.get(row, "middle")
         drawn.append(f'<text x="{x(row):.1f}" y="{HEIGHT - 6}" text-anchor="{anchor}">{escape(label)}</text>')
     for lower, upper in bands:

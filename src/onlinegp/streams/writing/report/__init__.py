@@ -22,6 +22,7 @@ from onlinegp.streams.running.run_by_key import ModelPerKey
 from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 
 POINTS = 120  # number of points of the error curve, each an average over many rows
+COVERED_ROWS = 100  # smallest number of scored rows for a point of the curve of coverage
 DIGITS = 6  # digits of the numbers on the page
 ROOM = "onlinegp.streams.writing.report"
 
@@ -94,6 +95,7 @@ def _along(job: Job) -> dict[str, Any]:
     return {
         "width": curves.width,
         **_curves(curves),
+        "coverage": coverage_curve(curves),
         "error": {"row": _list(rows), "model": _list(model), "persistence": _list(persistence)},
         "baselines": baselines(job.score, curves),
         "weights": _weights(job.weights) | {"changes": changes_of(job.model)},
@@ -159,6 +161,18 @@ def error_curve(curves: Curves, squares: str = "squares") -> tuple[Array, Array]
     with np.errstate(divide="ignore", invalid="ignore"):
         error = 10.0 * np.log10(errors / scored)
     return np.cumsum(rows), np.where(np.isfinite(error), error, np.nan)
+
+
+def coverage_curve(curves: Curves) -> dict[str, list[float | None]]:
+    """Return the coverage over the stream, from `row` to `end`; each point has at least COVERED_ROWS scored rows."""
+    rows, scored, covered = (np.cumsum(curves[name]) for name in ("rows", "scored", "covered"))
+    if not len(rows) or not scored[-1]:
+        return {"row": [], "end": [], "share": []}
+    points = max(1, min(POINTS, int(scored[-1]) // COVERED_ROWS))
+    ends = np.unique(np.searchsorted(scored, np.linspace(0.0, scored[-1], points + 1)[1:]))
+    first = np.append(0.0, rows[ends][:-1]) + 1.0
+    share = np.diff(covered[ends], prepend=0.0) / np.diff(scored[ends], prepend=0.0)
+    return {"row": _list(first), "end": _list(rows[ends]), "share": _list(share)}
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

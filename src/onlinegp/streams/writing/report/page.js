@@ -69,16 +69,24 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
   domain() { return this.range || this.view.domain; }
   inside(x) { const [a, b] = this.domain(); return x >= a && x <= b; }
   extent(series) {
-    let low = Infinity, high = -Infinity;
-    for (const values of series) values.forEach((v, i) => {
-      if (known(v) && this.inside(this.view.x[i])) { low = Math.min(low, v); high = Math.max(high, v); } });
-    return [low, high];
+    const all = [];
+    for (const values of series) values.forEach((v, i) => { if (known(v) && this.inside(this.view.x[i])) all.push(v); });
+    all.sort((a, b) => a - b);
+    return all;
   }
   limits() {  // `series` set the range; `around`, which may be far away, widens it by half at most
+    this.cut = false;
     if (this.view.limits) return this.view.limits;
-    let [low, high] = this.extent(this.view.series);
-    if (low > high) return [0, 1];
-    const [least, most] = this.extent(this.view.around || []), half = (high - low) / 2;
+    const all = this.extent(this.view.series), last = all.length - 1;
+    if (last < 0) return [0, 1];
+    let [low, high] = [all[0], all[last]];
+    if (this.view.rare) {  // rare values that are far out, such as codes, are cut off
+      const [a, b] = [all[Math.ceil(.005 * last)], all[Math.floor(.995 * last)]], far = 3 * (b - a);
+      this.cut = far > 0 && (low < a - far || high > b + far);
+      if (this.cut) [low, high] = [Math.max(low, a - far / 3), Math.min(high, b + far / 3)];
+    }
+    const around = this.extent(this.view.around || []), half = (high - low) / 2;
+    const [least, most] = around.length ? [around[0], around[around.length - 1]] : [low, high];
     [low, high] = [Math.max(Math.min(low, least), low - half), Math.min(Math.max(high, most), high + half)];
     const room = (high - low) * .06 || Math.abs(high) * .06 || 1;
     return [this.view.zero ? 0 : low - room, high + room];
@@ -132,6 +140,7 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
       if (!known(v)) { pen = false; return; }
       const x = this.px(this.view.x[i]), y = this.py(v);
       if (pen) c.lineTo(x, y); else c.moveTo(x, y);
+      if (!pen && !known(series[i + 1])) c.rect(x - .5, y - .5, 1, 1);  // a point between gaps
       pen = true; });
     c.stroke(); c.setLineDash([]);
   }
@@ -251,7 +260,7 @@ function bandView(d, ranges) {
   const legend = ranges ? [["band", level + " interval, widest"], ["range", "data, lowest to highest"], ["mean", "mean, lowest and highest"]]
     : [["band", level + " interval"], ["data", "data"], ["mean", "mean"]];
   return { x, domain: d.row.length ? [d.row[0] - .5, d.end[d.end.length - 1] + .5] : [0, 1], legend,
-    series: [d.y_low, d.y_high, d.mean_low, d.mean_high], around: [d.lower, d.upper],
+    rare: ranges, series: [d.y_low, d.y_high, d.mean_low, d.mean_high], around: [d.lower, d.upper],
     told: "Data, mean and interval by row.", events: data.by === undefined ? events : [],
     read: i => rowsOf(d, i) + "\ndata " + span(d.y_low[i], d.y_high[i]) + "\nmean " + span(d.mean_low[i], d.mean_high[i]) +
       "\ninterval " + short(d.lower[i]) + " to " + short(d.upper[i]),
@@ -323,14 +332,15 @@ for (const [name, value] of tiles) {
 }
 
 const charts = {}, alongPart = data.by === undefined;
-for (const name of ["band", "error", "weights", "size"]) find(name + "-part").hidden = !alongPart;
+for (const name of ["band", "error", "along", "weights", "size"]) find(name + "-part").hidden = !alongPart;
 const views = alongPart ? { whole: bandView(data.whole, data.width > 1), tail: bandView(data.tail, false) } : {};
 if (alongPart) charts.band = new Chart("band", views.whole);
 function choose(name) {
   charts.band.show(views[name]);
   for (const other of ["whole", "tail"]) find("show-" + other).setAttribute("aria-pressed", String(other === name));
   find("grain").textContent = name === "tail" ? "The last rows, one by one."
-    : data.width > 1 ? "Ranges over " + data.width + " rows or more: nothing is averaged. See the last rows for single predictions." : "";
+    : (data.width > 1 ? "Ranges over " + data.width + " rows or more: nothing is averaged. See the last rows for single predictions." : "") +
+      (charts.band.cut ? " Rare values far outside the picture are cut off: zoom in to see them." : "");
 }
 if (alongPart) for (const name of ["whole", "tail"]) find("show-" + name).onclick = () => choose(name);
 if (alongPart) choose("whole");
@@ -382,6 +392,11 @@ charts.error = new Chart("error", linesView(e.row,
 const decibel = v => known(v) && v > 0 ? (20 * Math.log10(v)).toFixed(2).replace(/^-0.00$/, "0.00") : "-";
 table("baselines", ["prediction", "RMSE", "MSE [dB]"], [[data.model, b.model], ["persistence: the target before", b.persistence],
   ["mean of the target", b.mean]].map(([name, v]) => [name, short(v), decibel(v)]), 1);
+
+const v = data.coverage, points = v.row.map((row, i) => (row + v.end[i]) / 2);
+find("along-part").hidden = points.length < 5;
+if (points.length >= 5) charts.along = new Chart("along", linesView(points, [[points.map(() => f.level), "data", [5, 3]], [v.share, "mean"]],
+  [["mean", "observed"], ["data", "nominal"]], i => rowsOf(v, i) + "\n" + percent(v.share[i]) + " inside"));
 
 const w = data.weights, shades = ["mean", "data", "good", "other", "ink", "soft", "gold", "brown", "pink", "bad"];
 find("weights-part").hidden = !w.row.length;
