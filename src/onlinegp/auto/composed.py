@@ -30,9 +30,7 @@ RETUNINGS = (150, 250, 300), (700, 850, 900, 950, 1000)
 PAUSES = tuple(age for ages in RETUNINGS for age in ages)
 MOST_RETUNED = 1000  # rows
 CATCH_UP = 8  # rows that a candidate learns in a call to catch up, or more if few calls are left
-PATIENT = (
-    32  # a candidate waits for a retuned member while it can still catch up by learning this number of rows per call
-)
+PATIENT = 32  # a candidate waits for a retuned member unless it would then need calls with more rows than this
 
 
 Tune = Callable[[Array, Array, Progress], OuterRegressor]
