@@ -32,7 +32,7 @@ class Chosen(WithFields):
     ----------
     places : (n, s), the slots of the centers, the most coherent center first; -1 if there are fewer than s
     a : (n, s), the weights of the projections: K_i a_i = y_i, where K_i is the kernel matrix of the centers of row i,
-    and y_i their part of its kernel row
+        and y_i contains k(x_i, c) for these centers
     d : (n,), y_i . a_i
     K : (n s, n s), the kernel matrix of all chosen centers, row by row; entries of missing centers are meaningless
     """
@@ -198,7 +198,7 @@ class PHYPASS(ExpansionRegressor):
     Cost: O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence
     Memory: O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain
     Equation: f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows
-    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class PHYPASS(ExpansionRegressor):
     selected : int
         The number of weights that each row may change.
     coherence : float
-        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this value.
     width : float
         Half the width of the hyperslabs. Errors up to this size are not corrected.
     engine : str

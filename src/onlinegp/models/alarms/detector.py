@@ -52,7 +52,7 @@ class Detector(OuterRegressor):
     Cost: about a microsecond per sample, and the model inside
     Memory: 30 kB, and the model; 1 kB per feature
     Equation: evidence = .43 + .6 s(1) + .4 mean(s(1) ... s(4)), s = -log10 of learned tails
-    Variance of y: that of the model inside; alone, by its mean absolute error
+    Variance of y: as for the inner model; alone, by its mean absolute error
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class Detector(OuterRegressor):
 
 
 class DetectorLearner(OuterLearner):
-    """The alarms of each output, around an inner learner or None."""
+    """Learner with alarms for each output. They check the predictions of the inner learner if there is one."""
 
     inner: Any
 
