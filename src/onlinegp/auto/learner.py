@@ -315,7 +315,7 @@ class AutoLearner(WithFields):
         if (len(values["chosen"]) and counted < min(self.adoptions)) or (
             not len(values["chosen"]) and counted >= self._tuned
         ):
-            raise ValueError("the chosen model does not fit the number of rows.")
+            raise ValueError("chosen must be empty before the first tuning, and must not be empty after it.")
         values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else None
 
     def _started(self, data: bytes) -> Composed:
