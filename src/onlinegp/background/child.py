@@ -1,6 +1,6 @@
 """The child process that tunes in the background: it reads functions from stdin and writes their results to stdout.
 
-It exits when its parent does, because that closes stdin.
+The child exits when its parent exits, because stdin is then closed.
 """
 
 from __future__ import annotations
