@@ -204,7 +204,7 @@ def _month(moment: datetime, months: int, day: int) -> datetime:
 
 
 def infer_step(moments: Sequence[datetime]) -> Step | None:
-    """Return a time step with most dates on its grid, or None."""
+    """Return a time step that fits most of the dates, or None."""
     distinct = sorted(set(moments))
     if len(distinct) < 2:
         return None
