@@ -39,8 +39,8 @@ class Tuned(SelfTuning):
     variance is corrected by past errors (:class:`HeavyTailed`), and the 95% interval by past misses
     (:class:`Conformal`).
 
-    Kernel and noise maximize the posterior density, with or without a linear part in the kernel. Other parameters, such
-    as step, radius or forgetting, are those that predict the second half of the rows best; see
+    Kernel and noise maximize the posterior density, with or without a linear part in the kernel. A search chooses other
+    parameters, such as step, radius or forgetting, that predict the second half of the rows best; see
     `onlinegp.batch.search_space`. The members of a :class:`Mixture` are tuned one by one. A model without parameters to
     tune is scaled and corrected. Results depend only on the data.
 
@@ -60,8 +60,8 @@ class Tuned(SelfTuning):
     earliest : int, optional
         The number of rows of the first tuning, at most `rows`; 80 if None.
     tuning_delay : float
-        A tuning on n rows runs in the background and is used tuning_delay x n rows later, at most n. If it is not ready
-        by then, the stream waits. With zero the stream waits for each tuning.
+        A tuning on n rows runs in the background. The result is used tuning_delay x n rows later, at most n. If it is
+        not ready by then, the stream waits. With zero the stream waits for each tuning.
     fixed : sequence of str, optional
         The parameters of the inner model that are not tuned, in standard units. If None, parameters that differ from
         their defaults are not tuned. Parameters that are never searched, such as a budget, always stay.

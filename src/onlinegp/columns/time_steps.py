@@ -172,7 +172,7 @@ class Step:
 
     @property
     def on_the_wall(self) -> bool:
-        """Whether the step is in days or longer, which are local days even when clocks change."""
+        """Whether the step is a day or longer. A local day counts as one day even if its clocks change."""
         return self.unit != "second" or self.count % DAY == 0
 
     @property
@@ -224,7 +224,7 @@ def _in_month(year: int, month: int, day: int, weekdays: bool) -> date:
 
 
 def infer_step(moments: Sequence[datetime]) -> Step | None:
-    """Return a time step with most dates on its grid, or None."""
+    """Return a time step that fits most of the dates, or None."""
     distinct = sorted(set(moments))
     if len(distinct) < 2:
         return None
