@@ -107,7 +107,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="number of sampled paths (1000)")
     ahead.add_argument("--seed", type=int, default=0, metavar="S", help="the same seed gives the same forecast (0)")
     output = parser.add_argument_group("output")
-    output.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
+    output.add_argument(
+        "--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - or jsonl for standard output (-)"
+    )
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     output.add_argument("--plot", metavar="FILE", help="a picture of the series and its forecast, .png, .svg or .pdf")
     output.add_argument("--report", metavar="FILE", help="a page with series, forecasts and backtests, .html")

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from onlinegp.files.atomic import check_folder, check_writable
+from onlinegp.streams.writing.sinks import STANDARD
 
 Identity = tuple[object, ...] | None  # identifies a file; None for a device, a pipe or no file
 
@@ -30,7 +31,7 @@ class Paths:
     folders : mapping from str to callable
         Folders, each with a function that returns the files of the command in the folder.
     pipes : tuple of str
-        Options for which - means standard input or output.
+        Options for which - means standard input or output; jsonl is output as JSON lines.
     renewed : tuple of str
         Two options that may name the same file, which is read at the beginning and replaced at the end.
     """
@@ -63,7 +64,7 @@ class Paths:
         """Yield option, path and identity of each file."""
         for option in (*self.reads, *self.appends, *self.replaces):
             path = _value(args, option)
-            if option in self.pipes and path in (None, "-"):
+            if option in self.pipes and (path in (None, "-") or (option not in self.reads and path in STANDARD)):
                 yield option, "-", _stream(0 if option in self.reads else 1)
             elif path == "-":
                 raise ValueError(f"{option} - is not possible, a file is required. Use ./- for a file of this name.")

@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("model", metavar="MODEL", help="a file from --save or model.save(path), or a checkpoint")
     parser.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
-    parser.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
+    parser.add_argument(
+        "--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - or jsonl for standard output (-)"
+    )
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     parser.add_argument(
         "--on-bad-row",

@@ -67,7 +67,7 @@ def add_arguments(parser: Parser) -> None:
     )
     add_by_key(parser)
     output = parser.add_argument_group("output")
-    output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")
+    output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - or jsonl for standard output")
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     output.add_argument("--report", metavar="FILE", help="an interactive page about the run, .html")
     output.add_argument("--summary", metavar="FILE", help="the figures of the run as JSON")

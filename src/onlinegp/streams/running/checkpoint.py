@@ -25,7 +25,7 @@ from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.running.column_encoding import checked_columns
 from onlinegp.streams.running.flag_commands import WAITING
 from onlinegp.streams.running.observers import OBSERVERS
-from onlinegp.streams.writing.sinks import ParquetSink
+from onlinegp.streams.writing.sinks import STANDARD, ParquetSink
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
 SAVED = ("columns", "level", "settings")  # items of the entry "stream" in a model file
@@ -199,7 +199,7 @@ def _locked(folder: Folder) -> BinaryIO | None:
 
 def check_resumable(sink_path: str | None, format: str) -> None:
     """Raise an error for outputs that a resumed run could not continue."""
-    if sink_path in (None, "-") or is_special(str(sink_path)):
+    if sink_path in (None, *STANDARD) or is_special(str(sink_path)):
         raise CheckpointError("--checkpoint needs --out FILE: output to a pipe cannot be corrected after a crash.")
     if format == "parquet":
         ParquetSink.sync(None)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from onlinegp.streams.number_text import arrow, floats, joined, need_arrow, text
 ADDED = ("mean", "std", "lower", "upper", "log_density")
 FLAGGED = ("score", "tail", "event")
 AHEAD = ("next_mean", "next_std", "next_lower", "next_upper")
+STANDARD = ("-", "jsonl", "/dev/stdout")  # names of standard output: as CSV, as JSON lines, as CSV
 SPECIAL = ',"\n\r'  # CSV fields with these characters need quotes
 
 
@@ -28,7 +29,7 @@ class Appended:
     """A file for appending: unbuffered, with a known length, truncated to a given length when a run resumes."""
 
     def __init__(self, path: str, *, keep: int = 0) -> None:
-        self.path, self.length = "-" if path == "/dev/stdout" else path, keep
+        self.path, self.length = "-" if path in STANDARD else path, keep
         if self.path == "-":
             self._file = cast(BinaryIO, sys.stdout.buffer)
             return
@@ -200,7 +201,10 @@ Sink = CsvSink | JsonSink | ParquetSink | NoSink
 
 
 def output_format(path: str | None) -> str:
-    """Return csv, jsonl or parquet for a path, and csv for standard output. Raise an error for other extensions."""
+    """Return csv, jsonl or parquet for a path; standard output is csv, or jsonl if named so.
+
+    Raise an error for other extensions.
+    """
     if path in (None, "-", "/dev/stdout", "/dev/full", "/dev/null"):
         return "csv"
     kinds = {
@@ -211,9 +215,9 @@ def output_format(path: str | None) -> str:
         ".json": "jsonl",
         ".parquet": "parquet",
     }
-    suffix = Path(str(path)).suffix.lower()
+    suffix = ".jsonl" if path == "jsonl" else Path(str(path)).suffix.lower()
     if suffix not in kinds:
-        raise ValueError(f"the output {path} must end in .csv, .jsonl or .parquet, or be - for CSV on standard output.")
+        raise ValueError(f"the output {path} must end in .csv, .jsonl or .parquet, or be - or jsonl: standard output.")
     return kinds[suffix]
 
 
