@@ -42,8 +42,9 @@ class Forecaster(OnlineRegressor):
     On a stream, `learn_one(y)` stores the row. Members are fitted again in the background each time the number of rows
     has doubled, later every 3,000 rows. The new fit is used after 1/16 more rows; between fits, members learn each row.
     ``forecast(steps, refit=False)`` uses the current fit and takes a few milliseconds. `run` and `predict` predict the
-    next row by a mixture of fewer members that are quicker to fit, weighted by their recent log densities. Missing
-    values are NaN in y. Inputs that are known ahead, such as holidays, are columns of X with linear effects.
+    next row by a mixture of the last value and of fewer members that are quicker to fit, weighted by their recent log
+    densities. Missing values are NaN in y. Inputs that are known ahead, such as holidays, are columns of X with linear
+    effects.
 
     With ``model=Lagged(...)`` forecasts are sampled paths of your own model, with their spread corrected by the errors
     of past forecasts.
