@@ -3,7 +3,7 @@
 >>> from onlinegp import plots
 >>> plots.fit(model, X, y)  # doctest: +SKIP
 
-Without `ax`, a function makes a new figure. The colors are those of Okabe and Ito, which suit color-blind readers.
+Without `ax`, a function makes a new figure. The colors by Okabe and Ito suit color-blind readers.
 The functions need matplotlib, which is imported when a function is called.
 """
 

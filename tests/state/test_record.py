@@ -305,7 +305,7 @@ def test_what_cannot_be_stored_is_refused_by_name():
     for changes, message in (
         ({"X": np.full((3, 2), np.nan)}, "X holds a value that is not finite"),
         ({"X": np.zeros((3, 3))}, "X cannot be stored: it must have shape"),
-        ({"X": np.zeros(3)}, "X cannot be stored: it must be <f8 of 2 axes"),
+        ({"X": np.zeros(3)}, "X cannot be stored: it must be <f8 with 2 axes"),
         ({"X": [[1.0]]}, "X cannot be stored"),
         ({"n": 2**63}, "a number of the state cannot be stored"),
         ({"n": 1.5}, "a number of the state cannot be stored"),

@@ -47,7 +47,7 @@ class Auto(SelfTuning):
     Cost: O(n d + k^3) per sample with n the rows kept and k the neighbors: about 300 us
     Memory: O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST
     Equation: p(y) = sum_j w_j p_j(y) over up to eleven members
-    Variance of y: that of a mixture of members with tails fitted to their errors; close to its nominal level on the
+    Variance of y: of a mixture of members with tails fitted to their errors; close to its nominal level on the
         streams of the guide
 
     Parameters

@@ -46,10 +46,10 @@ class Tuned(SelfTuning):
 
     Use it if :class:`Auto` is too slow: after the tuning, a row takes the same time as with the inner model alone.
 
-    Cost: that of the model inside; a tuning takes seconds for a thousand rows
-    Memory: that of the model inside, and the first rows
+    Cost: as for the inner model; a tuning takes seconds for a thousand rows
+    Memory: as for the inner model, plus the first rows
     Equation: kernel and noise of maximum posterior; other parameters by the density of the next rows
-    Variance of y: that of the model inside, corrected by its errors, in the units of the data
+    Variance of y: as for the inner model, corrected by its errors, in the units of the data
 
     Parameters
     ----------

@@ -227,7 +227,7 @@ def recommended(ranking: Ranking) -> str:
         return f"{best}."
     ahead = [one.result.name for one in ranking.stopped if one.ahead(ranking.by)]
     more = f" Ahead of it when stopped: {', '.join(ahead)}; try a longer --time." if ahead else ""
-    return f"{best} of those that finished.{more}"
+    return f"{best} of the finished models.{more}"
 
 
 def _number(value: float | None) -> str:

@@ -128,7 +128,7 @@ def _by_dateutil(texts: list[str]) -> list[datetime] | None:
 def _localized(moments: list[datetime], zone: tzinfo | None, keys: Sequence[Any]) -> list[datetime]:
     """Return moments that have all a zone or all no zone."""
     if len({moment.tzinfo is None for moment in moments}) > 1:
-        raise NotDates("some dates have an offset, others do not.")
+        raise NotDates("some dates have an offset and some have none.")
     if zone is None:
         return moments
     if moments[0].tzinfo is not None:

@@ -253,7 +253,7 @@ class Comparison:
         ----------
         cost : {"microseconds", "bytes"}
         names : sequence of str, optional
-            The algorithms to draw; those that finished all runs if None.
+            The algorithms to draw. By default all algorithms that finished all runs.
         figure : Figure, optional
             Where to draw; a new figure if None.
         """

@@ -49,7 +49,7 @@ def kin40k(path: str | os.PathLike[str]) -> tuple[Array, Array]:
     FileNotFoundError
         If there is no such file or folder, or one of the four files is missing. The message says where to get them.
     ValueError
-        If a file cannot be read as numbers, or if the shape or the checksum is not that of KIN40K.
+        If a file cannot be read as numbers, or if shape or checksum differ from KIN40K.
     """
     path = Path(path)
     if path.is_dir():

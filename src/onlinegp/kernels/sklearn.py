@@ -128,7 +128,7 @@ def _single(kernel: Kernel, name: str) -> float:
 def _one_input(features: int | None) -> None:
     if features != 1:
         raise ValueError(
-            f"a periodic kernel equals that of scikit-learn only for one input, got features={features}. "
+            f"periodic kernels are equal in scikit-learn only for one input, got features={features}. "
             f"Pass features=1 if your data has one input."
         )
 

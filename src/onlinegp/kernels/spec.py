@@ -118,6 +118,6 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
 
 
 def _fields(kind: type[Kernel]) -> tuple[list[Any], list[Any]]:
-    """Return the fields of a kernel that are kernels, and the fields that are numbers."""
+    """Return the names of the fields that hold inner kernels, and of the fields that hold numbers."""
     fields = dataclasses.fields(kind)
     return [f for f in fields if f.type == "Kernel"], [f for f in fields if f.type != "Kernel"]

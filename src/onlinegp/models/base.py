@@ -41,7 +41,7 @@ class OnlineRegressor(Locked, Pickled, Estimator):
     """Base class of all models. A subclass stores its parameters in `__init__`, and `start()` returns a learner.
 
     Parameters take effect when learning starts. `fit` starts from scratch; `partial_fit`, `learn_one` and `run`
-    continue. Only one thread at a time can use a model; the others wait.
+    continue. Only one thread at a time can use a model; other threads wait.
 
     Attributes
     ----------

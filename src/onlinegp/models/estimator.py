@@ -77,7 +77,7 @@ class Estimator:
         return [] if cls.__init__ is object.__init__ else list(_arguments(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name. With `deep`, include those of kernels and parts, as `kernel__length_scale`."""
+        """Return the parameters by name. With `deep`, include `kernel__length_scale` and all other nested parameters."""
         params = {name: getattr(self, name) for name in self.parameter_names()}
         if deep:
             for name, value in list(params.items()):
@@ -214,7 +214,7 @@ def _arguments(constructor: Callable[..., None]) -> tuple[str, ...]:
 
 
 def _nested(value: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator, kernel or part, and of those inside it."""
+    """Return the parameters of an estimator, kernel or part, and of everything inside."""
     if isinstance(value, Estimator):
         return value.get_params()
     if not is_dataclass(value) or isinstance(value, type):

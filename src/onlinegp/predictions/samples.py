@@ -23,7 +23,7 @@ FARTHEST = 1e15  # limit of the search for a quantile, in standard deviations
 class Samples(Predictions):
     """Distributions given by equally likely samples.
 
-    Mean, standard deviation, quantiles and cdf are those of the samples. The k-th smallest of S samples is the quantile
+    Mean, standard deviation, quantiles and cdf come from the samples. The k-th smallest of S samples is the quantile
     of k / (S + 1), which is right on average for any distribution. Quantiles are linear between two samples and
     constant outside all samples. The density is smoothed: the mean of normal densities around the samples, with the
     width 1.06 std S^(-1/5) (Silverman, "Density estimation", 1986).

@@ -162,7 +162,7 @@ def _written(entry: Entry, value: Any, known: dict[str, int]) -> list[bytes]:
         data = value.encode() if isinstance(value, str) else bytes(value)
         return [_LENGTH.pack(len(data)), data, bytes(-len(data) % 8)]
     if not isinstance(value, np.ndarray) or value.dtype.str != entry.dtype or value.ndim != len(entry.shape):
-        raise ModelFileError(f"{entry.name} cannot be stored: it must be {entry.dtype} of {len(entry.shape)} axes.")
+        raise ModelFileError(f"{entry.name} cannot be stored: it must be {entry.dtype} with {len(entry.shape)} axes.")
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         raise ModelFileError(_not_finite(entry.name))
     pieces = []

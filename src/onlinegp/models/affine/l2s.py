@@ -168,10 +168,11 @@ class L2S(OnlineRegressor):
 
         f(x) = sum of w_i g_i(x),    w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)
 
-    with normalized Gaussians g_i and their inner products G in L2 space. Wide Gaussians come first; a narrow one is
-    added where wide ones already exist and the error is still large. O(m d) per sample, and a system of `selected`
-    equations. The algorithm defines no variance: the variance of y is the mean squared error of about the last 100
-    rows, the same everywhere. The kernel is always Gaussian, so the parameters are length scales instead of a kernel.
+    with normalized Gaussians g_i and their inner products G in L2 space. Wide Gaussians come first; a narrow Gaussian
+    is added where wide Gaussians already exist and the error is still large. O(m d) per sample, and a system of
+    `selected` equations. The algorithm defines no variance: the variance of y is the mean squared error of about the
+    last 100 rows, the same everywhere. The kernel is always Gaussian, so the parameters are length scales instead of a
+    kernel.
 
     Use it if the function is smooth in some places and rough in others. Do not use it with many inputs: each input
     lowers the coherence of two Gaussians, so nearly every sample becomes a new Gaussian.

@@ -32,7 +32,7 @@ class Chosen(WithFields):
     ----------
     places : (n, s), the slots of the centers, the most coherent center first; -1 if there are fewer than s
     a : (n, s), the weights of the projections: K_i a_i = y_i, where K_i is the kernel matrix of the centers of row i,
-    and y_i their part of its kernel row
+        and y_i contains k(x_i, c) for these centers
     d : (n,), y_i . a_i
     K : (n s, n s), the kernel matrix of all chosen centers, row by row; entries of missing centers are meaningless
     """

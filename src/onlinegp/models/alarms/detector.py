@@ -52,7 +52,7 @@ class Detector(OuterRegressor):
     Cost: about a microsecond per sample, and the model inside
     Memory: 30 kB, and the model; 1 kB per feature
     Equation: evidence = .43 + .6 s(1) + .4 mean(s(1) ... s(4)), s = -log10 of learned tails
-    Variance of y: that of the model inside; alone, by its mean absolute error
+    Variance of y: as for the inner model; alone, by its mean absolute error
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Persistence(OnlineRegressor):
     Cost: O(1) per sample
     Memory: O(1)
     Equation: y_t = y_(t-1) + e
-    Variance of y: that of a random walk: the mean square of the changes of y over about the last 100 rows
+    Variance of y: as for a random walk: the mean squared change of y over about the last 100 rows
 
     Examples
     --------

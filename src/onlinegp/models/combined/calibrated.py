@@ -28,8 +28,8 @@ class Calibrated(OuterRegressor):
     around its mean. This corrects the width of intervals on average, but not the shape of the distribution. For
     outliers use :class:`HeavyTailed`.
 
-    Cost: that of the model inside
-    Memory: that of the model inside
+    Cost: as for the inner model
+    Memory: as for the inner model
     Equation: variance <- variance times the fading mean of z^2, z = (y - mean) / std
     Variance of y: right on average over recent rows
 

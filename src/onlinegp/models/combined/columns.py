@@ -34,10 +34,10 @@ class Columns(OuterRegressor):
     Columns that were missing in the first rows are ignored. Rows without names, such as arrays, are not encoded. All
     columns are inputs, so leave out ids.
 
-    Cost: that of the model inside
-    Memory: that of the model inside
+    Cost: as for the inner model
+    Memory: as for the inner model
     Equation: x = (1 if category = c for each c, sin and cos of hour, weekday and month, ...)
-    Variance of y: that of the model inside
+    Variance of y: as for the inner model
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Columns(OuterRegressor):
     categories : {"onehot", "ordinal", "ignore"}
         How to encode text.
     limit : int
-        The largest number of categories per column. The most frequent ones are kept.
+        The largest number of categories per column. The most frequent categories are kept.
     dates : {"calendar", "ignore"}
         How to encode dates and times.
     date_format : str, optional

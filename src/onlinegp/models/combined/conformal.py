@@ -23,20 +23,20 @@ from onlinegp.state import array
 class Conformal(OuterRegressor):
     """Wrap a model and stretch its intervals at one level until they have the right coverage.
 
-    The interval from the quantiles of the inner model is stretched around the mean by s, one per output. A y outside
-    the interval (a miss) increases s, a y inside decreases s, so that the share of misses approaches 1 - level. On a
-    stream that does not change, s converges. It starts as if 400 rows had confirmed s = 1. If the coverage is wrong, at
-    the start or after a change, each row moves log s by `step` until the coverage is right. So the share of misses over
-    many rows is close to 1 - level for any data. Other levels use the same s, without a guarantee.
+    The interval from the quantiles of the inner model is stretched around the mean by s; each output has its own s. A y
+    outside the interval (a miss) increases s, a y inside decreases s, so that the share of misses approaches 1 - level.
+    On a stream that does not change, s converges. It starts as if 400 rows had confirmed s = 1. If the coverage is
+    wrong, at the start or after a change, each row moves log s by `step` until the coverage is right. So the share of
+    misses over many rows is close to 1 - level for any data. Other levels use the same s, without a guarantee.
 
-    Only intervals and quantiles change. Mean, standard deviation and density are those of the inner model.
+    Only intervals and quantiles change. Mean, standard deviation and density do not change.
     `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around them. In the other order, the stretch has
     no effect.
 
-    Cost: that of the model inside
-    Memory: that of the model inside
+    Cost: as for the inner model
+    Memory: as for the inner model
     Equation: log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain
-    Variance of y: that of the model inside; the interval at one level contains y as often as it should
+    Variance of y: as for the inner model; the interval at one level contains y as often as it should
 
     Parameters
     ----------

@@ -33,10 +33,10 @@ class HeavyTailed(OuterRegressor):
     If errors are normal, the log density is lower by less than 0.01 nats per row. Predictions are calibrated already:
     do not add `Calibrated`.
 
-    Cost: that of the model inside
-    Memory: that of the model inside
+    Cost: as for the inner model
+    Memory: as for the inner model
     Equation: p(y) = sum_j w_j t_j(y), log w <- fade log w + log p
-    Variance of y: calibrated, with the tails that the errors show
+    Variance of y: calibrated, with tails learned from the errors
 
     Parameters
     ----------

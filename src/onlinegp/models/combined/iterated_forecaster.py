@@ -45,10 +45,10 @@ class IteratedForecaster(OuterRegressor):
 
     `run` and `predict` work as for :class:`Lagged`.
 
-    Cost: that of the model inside, and that of up to 100 predictions
-    Memory: that of the model inside, the lags, and 10 numbers for each step
+    Cost: as for the inner model, plus up to 100 predictions
+    Memory: as for the inner model, plus the lags and 10 numbers for each step
     Equation: variance at step h <- variance times the fading mean of z_h^2, z_h = (y - mean_h) / std_h
-    Variance of y: that of the model inside; of a forecast, right on average at every step
+    Variance of y: as for the inner model; of a forecast, right on average at every step
 
     Parameters
     ----------

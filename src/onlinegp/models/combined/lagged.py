@@ -28,17 +28,17 @@ class Lagged(OuterRegressor):
     """Wrap a model and add the last values of y to its inputs, for series.
 
     The inputs of a row are its features, then ``y[i - horizon], ..., y[i - horizon - lags + 1]``, the newest first, as
-    in `onlinegp.datasets.embed`. With several outputs, the values of the first output come first, then those of the
-    second, ... A series without features has ``X=None``. Rows without enough past values are predicted by the mean and
-    spread of the values so far, and are not learned.
+    in `onlinegp.datasets.embed`. With several outputs, all values of the first output come first, then all values of
+    the second, ... A series without features has ``X=None``. Rows without enough past values are predicted by the mean
+    and spread of the values so far, and are not learned.
 
     `predict` treats each row as the next row of the stream. `forecast` predicts several rows ahead. `skip` passes rows
     without y, and uses predictions as their values.
 
-    Cost: that of the model inside, with lags more inputs
-    Memory: that of the model inside, and the lags
+    Cost: as for the inner model with additional inputs
+    Memory: as for the inner model, plus the lags
     Equation: x_i = [features, y_{i - h}, ..., y_{i - h - lags + 1}], h the horizon
-    Variance of y: that of the model inside
+    Variance of y: as for the inner model
 
     Parameters
     ----------

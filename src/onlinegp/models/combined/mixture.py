@@ -46,10 +46,10 @@ class Mixture(OnlineRegressor):
     and a :class:`LocalGP` with the same kernel and parameters share their rows and the solution of their equations:
     together they cost the same as the ResidualGP alone.
 
-    Cost: the sum of those of the members
-    Memory: the sum of those of the members
+    Cost: the sum over the members
+    Memory: the sum over the members
     Equation: p(y) = sum_j w_j p_j(y), log w <- fade log w + log p
-    Variance of y: that of the mixture: large where the members disagree
+    Variance of y: of the mixture: large where the members disagree
 
     Parameters
     ----------

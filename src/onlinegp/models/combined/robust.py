@@ -24,10 +24,10 @@ class Robust(OuterRegressor):
     of y (Huber's weight on the innovation). Use it inside `Scaled`, so that predictions have the size of the data from
     the start; otherwise the first samples would look like outliers. Rows are learned one by one.
 
-    Cost: that of the model inside
-    Memory: that of the model inside
+    Cost: as for the inner model
+    Memory: as for the inner model
     Equation: learns mean + clip(y - mean, -bound std, bound std), less of it beyond reject std
-    Variance of y: that of the model inside
+    Variance of y: as for the inner model
 
     Parameters
     ----------

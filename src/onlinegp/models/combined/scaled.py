@@ -39,10 +39,10 @@ class Scaled(OuterRegressor):
     A constant column keeps the scale 1. A constant y is centered. When y first varies, its scale becomes the size of
     this deviation. (Do not confuse this class with `onlinegp.kernels.Scaled`, a kernel multiplied by a number.)
 
-    Cost: that of the model inside
-    Memory: that of the model inside, and the first rows
+    Cost: as for the inner model
+    Memory: as for the inner model, plus the first rows
     Equation: (x - center) / scale, and y likewise
-    Variance of y: that of the model inside, in the units of the data
+    Variance of y: as for the inner model, in the units of the data
 
     Parameters
     ----------

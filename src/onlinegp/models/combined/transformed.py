@@ -31,10 +31,10 @@ class Transformed(OuterRegressor):
 
     Put :class:`Scaled` inside, because z is not in standard units. `Auto` chooses such a transformation by itself.
 
-    Cost: that of the model inside
-    Memory: that of the model inside
+    Cost: as for the inner model
+    Memory: as for the inner model
     Equation: z = sign(y) ((1 + |y| / unit)^power - 1) / power
-    Variance of y: that of the model inside, in the units of the data, without the outermost 1% on each side
+    Variance of y: as for the inner model, in the units of the data, without the outermost 1% on each side
 
     Parameters
     ----------

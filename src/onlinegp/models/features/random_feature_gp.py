@@ -33,7 +33,7 @@ class RandomFeatureGP(AdditiveRegressor):
     Cost: O(D^2) per sample with D pairs, O(D^2) memory
     Memory: O(D^2)
     Equation: y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w
-    Variance of y: that of Bayesian linear regression on phi, scaled by the errors so far
+    Variance of y: as for Bayesian linear regression on phi, scaled by the errors so far
 
     Parameters
     ----------

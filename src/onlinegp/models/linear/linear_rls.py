@@ -32,7 +32,7 @@ class LinearRLS(AdditiveRegressor, LinearRegressor):
     Cost: O(d^2) per sample with d features, O(d^2) memory
     Memory: O(d^2)
     Equation: y = w'x + e with w ~ N(0, prior I); the posterior of w, updated per sample
-    Variance of y: that of Bayesian linear regression; it ignores effects that are not linear in x
+    Variance of y: as for Bayesian linear regression; it ignores effects that are not linear in x
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class ProbLMS(LinearRegressor):
 
         v <- v + drift,   g = v / (v x'x + noise),   w <- w + g e x,   v <- v (1 - g x'x / d)
 
-    The weights drift like those of :class:`~onlinegp.Kalman`. After each sample, the covariance of the d weights is
+    The weights drift as in :class:`~onlinegp.Kalman`. After each sample, the covariance of the d weights is
     replaced by the closest multiple v of I. O(d) per sample like LMS, with a step that is large at first. The variance
     of y is v x'x + noise: right on average over all directions of x, but not in each direction.
 

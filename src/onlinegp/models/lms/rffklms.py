@@ -95,7 +95,7 @@ class RFFKLMS(OnlineRegressor):
 
         w <- w + step e z(x),   z(x) = sqrt(2 / D) cos(W x + b),   z(x)'z(x') ~ k(x, x')
 
-    O(D d) per sample, independent of the number of samples. The variance of y is that of KLMS, 1 / step everywhere.
+    O(D d) per sample, independent of the number of samples. The variance of y is 1 / step everywhere, as for KLMS.
 
     Use it if cost and memory must not depend on the data. With many inputs or a short length scale, use many cosines.
     :class:`~onlinegp.RandomFeatureGP` learns faster from the same features, at O(D^2), and has a variance.

@@ -34,7 +34,7 @@ class ResidualGP(NeighborsRegressor):
     Cost: O(n d + k^3) per sample with n the stored rows and k the neighbors, O(n d) memory
     Memory: O(n d), grows, or O(N d) with store=N
     Equation: mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha
-    Variance of y: that of the k nearest rows, never below the exact one; its scale is learned from errors
+    Variance of y: from the k nearest rows, never below the exact variance; its scale is learned from errors
 
     Parameters
     ----------

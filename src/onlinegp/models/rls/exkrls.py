@@ -43,7 +43,7 @@ class EXKRLS(RecipeRegressor):
     Cost: O(M^2) per sample with M the budget, O(M^2) memory
     Memory: O(M^2) with M the budget
     Equation: mu <- a (mu + g e / s), Sigma <- (a^2 (Sigma - g g' / s) + drift noise K) / lambda
-    Variance of y: that of a GP that fades and drifts, through M centers; far from all data it may grow
+    Variance of y: of a GP that fades and drifts, through M centers; far from all data it may grow
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class KRLS(RecipeRegressor):
     Cost: O(m^2) per sample; m is bounded by the threshold on a bounded input domain
     Memory: O(m^2), bounded by the threshold on a bounded input domain
     Equation: least squares over all samples, min |y - K_xc alpha|^2, updated per sample
-    Variance of y: that of least squares with a flat prior; the noise is learned from the errors
+    Variance of y: as for least squares with a flat prior; the noise is learned from the errors
 
     Parameters
     ----------

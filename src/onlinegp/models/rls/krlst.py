@@ -20,7 +20,7 @@ JITTER = 1e-12  # added to the diagonal of K, relative to k(x, x)
 class KRLST(RecipeRegressor):
     """KRLS tracker: online GP regression with a budget and forgetting, for functions that change.
 
-    The variance is that of a Gaussian process: it shrinks near data and returns to the prior as the data age. KRLST
+    As for a Gaussian process, the variance shrinks near data, and it returns to the prior as the data age. KRLST
     follows changes best of all models here. Use the KLMS family if O(M^2) is too expensive.
 
     Differs from KAFBOX: KAFBOX learns a signal power, which multiplies all variances, and never forgets it. Here the
@@ -30,7 +30,7 @@ class KRLST(RecipeRegressor):
     Cost: O(M^2) per sample with M the budget, O(M^2) memory
     Memory: O(M^2) with M the budget
     Equation: b <- sqrt(lambda) b + h e / s, S <- lambda S + (1 - lambda) I - h h' / s, in coordinates f(C) = L u
-    Variance of y: that of a GP over all samples, through M centers; it returns to the prior as samples age
+    Variance of y: of a GP over all samples, through M centers; it returns to the prior as samples age
 
     Parameters
     ----------

@@ -19,15 +19,15 @@ from onlinegp.recipes.update import Recipe
 class OnlineGP(RecipeRegressor):
     """Gaussian process regression, one sample at a time.
 
-    Without a budget it is exact: after every sample, mean and variance are those of batch GP regression on all the
-    data so far (paper, eq. 2), at O(m^2) per sample and O(m^2) memory, where m is the number of samples.
-    With a budget, the dictionary keeps the centers that matter most to the mean. Their posterior contains what was
-    learned from all samples; this is KRLST without forgetting.
+    Without a budget it is exact: after every sample, mean and variance equal batch GP regression on all data so far
+    (paper, eq. 2), at O(m^2) per sample and O(m^2) memory, where m is the number of samples. With a budget, the
+    dictionary keeps the centers that matter most to the mean. Their posterior contains what was learned from all
+    samples; this is KRLST without forgetting.
 
     Cost: O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M
     Memory: O(m^2), grows, or O(M^2) with a budget of M
     Equation: mean = k' (K + noise I)^-1 y, variance of f = k(x, x) - k' (K + noise I)^-1 k, updated per sample
-    Variance of y: exact: that of batch GP regression on all samples so far, or through M centers
+    Variance of y: exact: as for batch GP regression on all samples so far, or through M centers
 
     Parameters
     ----------

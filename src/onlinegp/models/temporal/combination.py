@@ -34,7 +34,7 @@ def origin_gap(n: int, h: int) -> int:
 
 
 def past_origins(n: int, h: int) -> Array:
-    """Return the origins of past forecasts of h steps. An origin is the number of rows before it; the last is n."""
+    """Return the origins of past forecasts of h steps, numbers of rows before a forecast. The last origin is n."""
     before = np.arange(n - 1, max(FEWEST_BEFORE, n // 4) - 1, -origin_gap(n, h))[:MOST_ORIGINS][::-1]
     return np.append(before, n).astype(np.int64)
 

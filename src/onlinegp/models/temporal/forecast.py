@@ -149,7 +149,7 @@ class Forecast(Predictions):
         return super().to_html() + table([when, "mean", "lower", "upper"], rows) + more
 
     def plot(self, y: ArrayLike | None = None, *, level: float = 0.95, ax: Any = None) -> Any:
-        """Draw the forecast after the last values of the series, y."""
+        """Draw the forecast and, before it, the last values y of the series."""
         from onlinegp import plots
 
         return plots.forecast(() if y is None else y, self, level=level, ax=ax)

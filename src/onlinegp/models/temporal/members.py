@@ -52,7 +52,7 @@ class Member:
     ----------
     learner : learns from the time and, if `weights` is None, from the other inputs
     center, scale : the learner learns (f - center) / scale
-    spread : the factor from the standard deviations of the learner to those of f
+    spread : the factor from standard deviations of the learner to standard deviations of f
     shift : None if f = y
     weights : linear weights of the other inputs, whose effect is subtracted from f; None if `learner` has them
     """
@@ -82,7 +82,7 @@ class Member:
         return q if self.shift is None else np.exp(np.clip(q, -LARGEST_LOG, LARGEST_LOG)) - self.shift
 
     def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation of y from those of f. If f = log(y + shift), y is log-normal."""
+        """Return mean and standard deviation of y, given mean and std of f. If f = log(y + shift), y is log-normal."""
         if self.shift is None:
             return mean, std
         s2 = np.minimum(std**2, 4.0)

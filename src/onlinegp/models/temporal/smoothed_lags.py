@@ -51,7 +51,7 @@ class SmoothedLags(OnlineRegressor):
     Cost: O(k^2) per sample with 7, 10 or 14 inputs; O(k^3) to predict after it
     Memory: O(k^2) and the seasons
     Equation: a = a_0 + (G + A_0)^-1 (b - G a_0),  G <- f G + x x',  b <- f b + x y
-    Variance of y: of the residuals; ahead, that of the iterated forecast with known coefficients
+    Variance of y: of the residuals; several rows ahead, of the iterated forecast with known coefficients
 
     Parameters
     ----------

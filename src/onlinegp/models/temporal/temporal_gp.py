@@ -46,7 +46,7 @@ class TemporalGP(OnlineRegressor):
     Cost: O(s^2) per sample with s states, 25 for a trend, a day of 11 harmonics and Matern12
     Memory: O(s^2)
     Equation: m <- A m, P <- A P A' + Q;  v = h'P h + noise;  m += P h e / v, P -= P h h'P / v
-    Variance of y: that of the exact GP; with robust set, of one whose outliers count less
+    Variance of y: of the exact GP; with `robust`, outliers count less
 
     Parameters
     ----------

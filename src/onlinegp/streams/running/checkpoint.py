@@ -113,7 +113,7 @@ def read_model(path: str) -> tuple[OnlineRegressor, dict[str, Any]]:
 
 
 class Checkpoints:
-    """The folder with the checkpoints of a run: the latest one and the one before it."""
+    """The folder with the checkpoints of a run: the latest and the previous one."""
 
     def __init__(self, folder: str | Path) -> None:
         check_folder(folder)

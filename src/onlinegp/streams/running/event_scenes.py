@@ -23,7 +23,7 @@ Row = tuple[float, ...]
 class Scenes(Observer):
     """The rows around the worst events: target, mean and interval.
 
-    With keys, the rows before an event go back at most to the start or resumption of the run.
+    With keys, only rows since the start or the resumption of the run are available.
     """
 
     fields = {"recent": array_with_gaps("before", len(SHOWN)), "stories": texts(MOST)}

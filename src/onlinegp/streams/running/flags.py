@@ -137,7 +137,7 @@ class Flags(Observer):
         self._worst = sorted([*self._worst, new], key=lambda event: -event["severity"])[:MOST_EVENTS]
 
     def _described(self, event: Event, rows: Rows, i: int, times: list[str]) -> dict[str, Any]:
-        """Return an event for people and programs. Rows are counted in the stream or, with keys, in that of the key."""
+        """Return an event for people and programs. With keys, rows are counted per key."""
         opens, number, alone = event.end is None, rows.before + i + 1, self.by is None
         key = self._key(rows, i)
         if opens:
@@ -167,7 +167,7 @@ class Flags(Observer):
         return None if self.by is None else text_of(rows.keys[self.by][i])
 
     def _when(self, key: str | None, row: int, back: int, opens: bool, times: list[str]) -> str | None:
-        """Return the time of the row that is `back` rows of its series before the opening or clearing of an event."""
+        """Return the time of the row `row`, which is `back` rows before an event opens or clears, as text."""
         rows = [*self.times, *times] if self.by is None else times[-1:] if opens else []
         exact = rows[-1 - back] if 0 <= back < len(rows) else None
         if opens:

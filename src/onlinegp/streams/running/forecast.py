@@ -64,7 +64,7 @@ def future_features(source: Source | None, columns: Columns, steps: int | None) 
     if source is None:
         raise ValueError(
             f"the model needs the features {listed(features)} of the next {steps or ''} rows. "
-            f"Pass a table with them by --future FILE, or use --lags N alone."
+            f"Pass a table with them by --future FILE, or use only --lags N."
         )
     for name in features:
         if name not in source.names:

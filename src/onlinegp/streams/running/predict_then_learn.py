@@ -1,4 +1,4 @@
-"""Predict the rows of a stream, then learn those with a target."""
+"""Predict the rows of a stream, then learn the rows with a target."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Predicted:
 
 
 def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, seen: Array | None = None) -> Predicted:
-    """Predict the rows X (n, features). With `learn`, learn those with a target (y is not NaN).
+    """Predict the rows X (n, features). With `learn`, learn the rows with a target (y is not NaN).
 
     A detector also checks rows that are not learned: `seen` contains their targets. Such rows are processed one by one.
 

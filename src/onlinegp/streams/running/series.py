@@ -70,7 +70,7 @@ class Series:
         return rows[places > 0], places[places > 0]
 
     def lack(self, rows: int, missing: NDArray[np.int64], steps: int | None, dated: bool) -> str:
-        """Return what is wrong with a table that has this many next rows, without those at the missing places."""
+        """Return what is wrong with a table of next rows, given its number of rows and the missing places."""
         if dated and self.dates is not None and self.step is not None and not self.consecutive:
             last = written(self.dates[-1], self.step)
             if not rows:
@@ -126,7 +126,7 @@ def next_inputs(
 ) -> list[Array]:
     """Return the inputs of the next rows of each series, (steps, d), from a table with all of them.
 
-    Rows of a table with the column of dates are found by date; otherwise they are the next ones, in their order.
+    Rows of a table with the column of dates are found by date; otherwise they are the next rows, in their order.
     """
     time = next((name for name in columns.keys if name != by and name in source.names), None)
     needed = (*columns.features, *((by,) if by else ()))
