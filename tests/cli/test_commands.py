@@ -37,7 +37,7 @@ def test_models_lists_every_algorithm():
             assert f"{parameter} :" in one.estimator.__doc__
     assert "forgetting" in inside("models", "KRLS-T").stdout.decode()
     one = inside("models", "kap").stdout.decode()
-    assert "Variance of y: none of its own" in one
+    assert "Variance of y: the mean squared error" in one
     assert ":class:" not in one
     titles = [line for line in told.splitlines() if line and not line.startswith(" ")]
     assert titles[:2] == ["The model to begin with", "Gaussian processes with a tracked posterior"]

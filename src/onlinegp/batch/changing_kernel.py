@@ -14,7 +14,7 @@ from onlinegp.kernels.base import Pullback
 
 @dataclass(frozen=True, eq=False)
 class Tracked(Kernel):
-    """k(x, z) a^|t - u| over rows [x, t]: the last column is the time, and a = exp(-1 / time.length_scale)."""
+    """The kernel of a changing function: k(x, z) a^|t - u| for rows [x, t], with a = exp(-1 / time.length_scale)."""
 
     kernel: Kernel
     time: Matern12

@@ -185,7 +185,7 @@ def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predict
     if args.source is None:
         model, stream = read_model(args.start)
         if not stream and args.future is not None:
-            raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
+            raise ValueError(f"{args.start} contains no names of columns. Use a file from --save.")
         encoder = Encoder.restored(stored_columns(stream), stream) if stream else Encoder(Columns(None, (), ()))
         _refuse_needless_future(args, encoder.columns)
         X = encoder(_future(args, encoder.columns))

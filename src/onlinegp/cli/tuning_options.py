@@ -83,7 +83,7 @@ def from_options(
     refuse_what_is_settled(args)
     model, stream = read_model(args.start)
     if not stream:
-        raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
+        raise ValueError(f"{args.start} contains no names of columns. Use a file from --save.")
     encoder = Encoder.restored(columns_of(stream, source), stream)
     source.select(encoder.columns)
     if args.new_series:

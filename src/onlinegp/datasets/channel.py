@@ -103,7 +103,7 @@ def _coefficients(rng: np.random.Generator, taps: int, color: float) -> Array:
 
 
 def _colored(e: Array, color: float) -> Array:
-    """u[t] = color u[t-1] + sqrt(1 - color^2) e[t], stationary with unit variance from u[0] = e[0]."""
+    """Return the stationary sequence u[t] = color u[t-1] + sqrt(1 - color^2) e[t] with u[0] = e[0]."""
     if color == 0.0:
         return e
     u = np.sqrt(1.0 - color**2) * e

@@ -23,7 +23,7 @@ def _check_kernel(owner: Kernel, **argument: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Constant(Kernel):
-    """k(x, z) = variance."""
+    """The constant kernel, k(x, z) = variance."""
 
     variance: float = 1.0
 
@@ -48,7 +48,7 @@ class Constant(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Kernel):
-    """k(x, z) = variance * kernel(x, z); written `2.0 * kernel`."""
+    """A kernel multiplied by a number, k(x, z) = variance * kernel(x, z). Written as `2.0 * kernel`."""
 
     kernel: Kernel
     variance: float = 1.0
@@ -90,7 +90,7 @@ class Pair(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Sum(Pair):
-    """k(x, z) = left(x, z) + right(x, z); written `left + right`."""
+    """The sum of two kernels, k(x, z) = left(x, z) + right(x, z). Written as `left + right`."""
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return self.left(X, Z) + self.right(X, Z)
@@ -113,7 +113,7 @@ class Sum(Pair):
 
 @dataclass(frozen=True, eq=False)
 class Product(Pair):
-    """k(x, z) = left(x, z) * right(x, z); written `left * right`."""
+    """The product of two kernels, k(x, z) = left(x, z) * right(x, z). Written as `left * right`."""
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return self.left(X, Z) * self.right(X, Z)

@@ -13,7 +13,7 @@ from onlinegp.kernels.base import FIXED, Kernel, Pullback, Scales, each_positive
 
 @dataclass(frozen=True, eq=False)
 class Linear(Kernel):
-    """k(x, z) = sum_d variance_d x_d z_d.
+    """The linear kernel, k(x, z) = sum_d variance_d x_d z_d.
 
     The prior of linear functions w.x. `variance` is the prior variance of the weights: one value for all weights, or
     one per weight. Add a constant (`Linear() + 1.0`) for functions that do not pass through the origin.
@@ -56,7 +56,7 @@ class Linear(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Polynomial(Kernel):
-    """k(x, z) = (scale x.z + offset)^degree.
+    """The polynomial kernel, k(x, z) = (scale x.z + offset)^degree.
 
     `degree` is an integer and is not tuned. `offset=0` gives the homogeneous polynomial.
     """

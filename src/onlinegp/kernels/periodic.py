@@ -14,7 +14,7 @@ from onlinegp.kernels.stationary import squared_distances
 
 @dataclass(frozen=True, eq=False)
 class Periodic(Kernel):
-    """k(x, z) = exp(-2 sum_d sin^2(pi (x_d - z_d) / period_d) / length_scale_d^2).
+    """The periodic kernel, k(x, z) = exp(-2 sum_d sin^2(pi (x_d - z_d) / period_d) / length_scale_d^2).
 
     This is the RBF kernel of points (cos, sin)(2 pi x_d / period_d) on unit circles. Their squared distance is 4
     sin^2(pi (x_d - z_d) / period_d), and the length scale is a distance on these circles.

@@ -101,7 +101,7 @@ class Stationary(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class RBF(Stationary):
-    """k = exp(-r2 / 2), the Gaussian (squared exponential) kernel."""
+    """The Gaussian (squared exponential) kernel, k = exp(-r2 / 2)."""
 
     def of(self, r2: Array) -> Array:
         return np.exp(-0.5 * r2)
@@ -116,7 +116,7 @@ class RBF(Stationary):
 
 @dataclass(frozen=True, eq=False)
 class Matern12(Stationary):
-    """k = exp(-r): continuous, nowhere differentiable. Over time this is the AR(1) process."""
+    """The Matern kernel with nu = 1/2, k = exp(-r): not differentiable. Over time this is the AR(1) process."""
 
     def of(self, r2: Array) -> Array:
         return np.exp(-np.sqrt(r2))
@@ -129,7 +129,7 @@ class Matern12(Stationary):
 
 @dataclass(frozen=True, eq=False)
 class Matern32(Stationary):
-    """k = (1 + s) exp(-s),  s = sqrt(3) r: once differentiable."""
+    """The Matern kernel with nu = 3/2, k = (1 + s) exp(-s) with s = sqrt(3) r: once differentiable."""
 
     def of(self, r2: Array) -> Array:
         s = np.sqrt(3.0 * r2)
@@ -149,7 +149,7 @@ class Matern32(Stationary):
 
 @dataclass(frozen=True, eq=False)
 class Matern52(Stationary):
-    """k = (1 + s + s^2 / 3) exp(-s),  s = sqrt(5) r: twice differentiable."""
+    """The Matern kernel with nu = 5/2, k = (1 + s + s^2 / 3) exp(-s) with s = sqrt(5) r: twice differentiable."""
 
     def of(self, r2: Array) -> Array:
         s = np.sqrt(5.0 * r2)
@@ -173,7 +173,7 @@ class Matern52(Stationary):
 
 @dataclass(frozen=True, eq=False)
 class RationalQuadratic(Stationary):
-    """k = (1 + s)^-alpha,  s = r2 / (2 alpha): a mixture of RBFs of many length scales."""
+    """The rational quadratic kernel, k = (1 + s)^-alpha with s = r2 / (2 alpha): a mixture of many length scales."""
 
     alpha: float = 1.0
 

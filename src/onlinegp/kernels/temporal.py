@@ -14,7 +14,7 @@ SMALL = 1e-2  # below, Taylor series replace differences that would lose digits
 
 @dataclass(frozen=True, eq=False)
 class RandomWalk(Kernel):
-    """k(s, t) = variance + drift min(s, t): a drifting level with an unknown start."""
+    """A drifting level with an unknown start, k(s, t) = variance + drift min(s, t)."""
 
     variance: float = 1.0
     drift: float = 0.1
@@ -67,7 +67,7 @@ class LocalTrend(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Season(Kernel):
-    """k(s, t) = (variance + drift min(s, t)) sum_j cos(2 pi j (s - t) / period) / j^2, j = 1 to harmonics."""
+    """A drifting season, k(s, t) = (variance + drift min(s, t)) sum_{j <= harmonics} cos(2 pi j (s - t) / period) / j^2."""
 
     period: float = field(default=12.0, metadata=FIXED)
     harmonics: int = field(default=5, metadata=FIXED)

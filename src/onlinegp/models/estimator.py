@@ -77,7 +77,7 @@ class Estimator:
         return [] if cls.__init__ is object.__init__ else list(_arguments(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name. With `deep`, include `kernel__length_scale` and all other nested parameters."""
+        """Return the parameters by name. With `deep`, include nested parameters, such as `kernel__length_scale`."""
         params = {name: getattr(self, name) for name in self.parameter_names()}
         if deep:
             for name, value in list(params.items()):

@@ -41,7 +41,7 @@ RENEWED_EVERY = 16  # number of corrections between two entries of dQ that are c
 
 @dataclass(frozen=True)
 class Prior(BeliefBase):
-    """B = 0: the covariance always stays the prior covariance. Each correction changes one weight (type I).
+    """The belief of KLMS: the covariance always stays the prior covariance, B = 0. A correction changes one weight.
 
     The step is the inverse of the innovation variance, step = 1 / (noise + k(x, x)) (paper, eq. 16), so the
     variance of y is 1 / step. No noise corresponds to a step above 1 / k(x, x); then the variance is k(x, x).
@@ -61,7 +61,7 @@ class Prior(BeliefBase):
 
 @dataclass(frozen=True)
 class Beta(BeliefBase):
-    """B = beta I: Sigma = K (beta K + I) (paper, eq. 12), so v = k(x, x) + beta |k|^2.
+    """The belief of beta-KLMS: B = beta I, so Sigma = K (beta K + I) (paper, eq. 12) and v = k(x, x) + beta |k|^2.
 
     Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). beta="auto" is the most negative value
     that is safe according to a bound on lambda_max, beta = -1 / (R + noise). R is the largest row sum of |k| in the
@@ -114,7 +114,7 @@ class Beta(BeliefBase):
 
 @dataclass(frozen=True)
 class Isotropic(BeliefBase):
-    """B = I (beta = 1 in the paper) with the gain g = k. Each correction changes all weights (type II).
+    """The belief of KNLMS: B = I (beta = 1 in the paper) with the gain g = k. A correction changes all weights.
 
     So Sigma = K K + K (paper, eq. 20), and v = k(x, x) + |k|^2 (eq. 21), which grows with the data. The gain equals
     q + k if x is admitted and k(x, x) = 1; otherwise KNLMS differs from beta = 1. The step implies the innovation

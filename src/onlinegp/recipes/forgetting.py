@@ -18,7 +18,7 @@ LARGEST_INFLATION = 1e4  # largest variance after uncertainty injection, relativ
 
 
 def toward_prior(state: State, factor: float) -> None:
-    """S <- factor S + (1 - factor) I, by changing only `state.scale`."""
+    """Move the covariance toward the prior, S <- factor S + (1 - factor) I, by changing only `state.scale`."""
     state.scale *= factor
     if state.scale < SMALLEST_SCALE:
         S = state.square("S")
@@ -56,7 +56,7 @@ class Leak:
 
 @dataclass(frozen=True)
 class BackToPrior:
-    """Sigma <- lambda Sigma + (1 - lambda) K and mu <- sqrt(lambda) mu: the posterior decays back to the prior.
+    """Move the posterior back to the prior: Sigma <- lambda Sigma + (1 - lambda) K, mu <- sqrt(lambda) mu.
 
     In whitened coordinates, S <- lambda S + (1 - lambda) I and b <- sqrt(lambda) b, so that S changes only by the
     factor `scale`. A belief with a fixed covariance forgets only the mean. Van Vaerenbergh, Lazaro-Gredilla and
@@ -83,7 +83,7 @@ class BackToPrior:
 
 @dataclass(frozen=True)
 class UncertaintyInjection:
-    """Sigma <- Sigma / lambda: the mean stays and the variance grows, as in recursive least squares.
+    """Increase the variance, Sigma <- Sigma / lambda, as in recursive least squares. The mean stays.
 
     Without new data near a center, its variance would grow without bound. So there is no injection while it would raise
     an S_ii above 1e4 times its prior value, which is 1.

@@ -21,7 +21,7 @@ from onlinegp.state import Values, array
 
 
 class KAPLearner(WindowLearner):
-    """alpha <- alpha + step H' (epsilon I + H H')^-1 (Y - H alpha), with H = k(X, C) over the window.
+    """Affine projections: alpha <- alpha + step H' (epsilon I + H H')^-1 (Y - H alpha), with H = k(X, C) of the window.
 
     G = H H' (n, n) and F = H alpha are updated and never computed from scratch: a new row of H gives a new row of G, a
     new column h of H adds h h' to G, and a correction alpha + H' Z adds G Z to F.
@@ -90,7 +90,7 @@ class KAP(ExpansionRegressor):
     Cost: O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain
     Memory: O(m (d + w)), bounded by the coherence on a bounded input domain
     Equation: alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha)
-    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class KAP(ExpansionRegressor):
     window : int
         The number of rows to correct at once.
     coherence : float
-        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this value.
     epsilon : float
         Regularizes the projection.
     engine : str

@@ -24,7 +24,7 @@ Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in nativ
 
 @dataclass(frozen=True)
 class Subgradient:
-    """f <- f - step mean of L / |L'|^2 L' over the window.
+    """The rule of KAPSM: f <- f - step mean of L / |L'|^2 L' over the window.
 
     L' = l'(e) k(x, .), so the weight of a row is corrected by step / n times l / |l'| sign(e) / k(x, x).
     """
@@ -75,7 +75,7 @@ class KAPSM(ExpansionRegressor):
     Memory: O(M d + w^2) with M the budget and w the window
     Equation: f <- P(f - step mean of L_i / |D_i|^2 D_i), D_i the gradient of the loss L_i, P the projection onto |f| <=
         radius
-    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class Atoms(WithFields):
 
 
 class L2SLearner(StepLearner):
-    """f = sum of w_i g_i. Each sample corrects the weights of the Gaussians that are largest at x.
+    """A sum of Gaussians, f = sum of w_i g_i. Each sample corrects the weights of the Gaussians that are largest at x.
 
         w_s <- w_s + step e G^-1 k / (epsilon + k' G^-1 k),   k = g_s(x),   G the inner products of the selected
 
@@ -183,7 +183,7 @@ class L2S(OnlineRegressor):
     Cost: O(m d + s^3) per sample with s the selected; m is at most the budget
     Memory: O(M d) with M the budget
     Equation: w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)
-    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------

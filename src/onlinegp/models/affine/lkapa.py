@@ -64,7 +64,7 @@ class LKAPA(ExpansionRegressor):
     Cost: O(m + w^2) per sample with w the window; m is at most the budget
     Memory: O(M d + w^2) with M the budget and w the window
     Equation: alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows
-    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class NLKAPA(ExpansionRegressor):
     Cost: O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget
     Memory: O(m d + w^2) with w the window; m grows, up to a budget
     Equation: alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows
-    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------

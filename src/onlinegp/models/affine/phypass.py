@@ -198,7 +198,7 @@ class PHYPASS(ExpansionRegressor):
     Cost: O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence
     Memory: O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain
     Equation: f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows
-    Variance of y: none of its own: the mean square of about the last 100 errors, the same everywhere
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class PHYPASS(ExpansionRegressor):
     selected : int
         The number of weights that each row may change.
     coherence : float
-        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this value.
     width : float
         Half the width of the hyperslabs. Errors up to this size are not corrected.
     engine : str

@@ -157,8 +157,8 @@ class Columns(OuterRegressor):
         rules = self._rules()
         if len(X) < 2 and set(rules.kinds_of(first).values()) != {"number"}:
             raise ValueError(
-                "text and dates cannot be encoded from a single row: other categories would all be the same. Call "
-                "partial_fit with the first rows, as many as you have, then learn_one."
+                "text and dates cannot be encoded from a single row, which does not show the other categories. Call "
+                "partial_fit with some first rows, then learn_one."
             )
         return rules.fit(first)
 

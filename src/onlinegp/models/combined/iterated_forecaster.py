@@ -119,7 +119,7 @@ class IteratedForecaster(OuterRegressor):
         """Return `steps` and `after`, checked."""
         if isinstance(self.lags, str):
             raise ValueError(
-                f"lags must be a number or a list, got {self.lags!r}. Forecaster() without a model finds them."
+                f"lags must be a number or a list, got {self.lags!r}. Forecaster() without a model chooses lags."
             )
         if not self.longest_lag:
             count("A forecast needs past values: 10 is a usual choice.", lags=self.lags)

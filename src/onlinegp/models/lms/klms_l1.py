@@ -105,7 +105,7 @@ class KLMSCSL1(ExpansionRegressor):
     Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
     Memory: O(m d), bounded by the coherence on a bounded input domain
     Equation: alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)
-    Variance of y: none of its own: the mean square of the errors of about the last 100 rows
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class KLMSCSL1(ExpansionRegressor):
         The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers: the more centers are close
         to a sample, the smaller the step must be.
     coherence : float
-        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this value.
     penalty : float
         The amount by which each weight shrinks per sample. With a penalty of zero, no center is removed.
     engine : str
@@ -176,7 +176,7 @@ class KLMSCSAL1(ExpansionRegressor):
     Cost: O(m) per sample; m is bounded by the coherence on a bounded input domain
     Memory: O(m d), bounded by the coherence on a bounded input domain
     Equation: alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)
-    Variance of y: none of its own: the mean square of the errors of about the last 100 rows
+    Variance of y: the mean squared error of about the last 100 rows, the same everywhere
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class KLMSCSAL1(ExpansionRegressor):
     step : float
         The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers.
     coherence : float
-        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this value.
     penalty : float
         The amount by which a weight of size one shrinks per sample.
     epsilon : float

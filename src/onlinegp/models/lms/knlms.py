@@ -37,7 +37,7 @@ class KNLMS(RecipeRegressor):
     step : float
         The learning rate, stable below 2.
     coherence : float
-        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this value.
     epsilon : float
         Regularizes the normalization.
     engine, dtype : str

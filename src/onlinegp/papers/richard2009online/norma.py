@@ -12,7 +12,7 @@ from onlinegp.kernels import Kernel
 
 @dataclass(frozen=True)
 class FallingNORMA:
-    """alpha <- [(1 - step_t leak) alpha; step_t e] with step_t = step / t^power, over the last `budget` samples.
+    """NORMA with a decreasing step, step_t = step / t^power: alpha <- [(1 - step_t leak) alpha; step_t e].
 
     J. Kivinen, A. J. Smola and R. C. Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.
     """
