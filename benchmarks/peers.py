@@ -255,8 +255,8 @@ most {rows:,} rows.
 Libraries: {versions}.
 
 Error is the root mean squared error divided by the standard deviation of y: always predicting the mean gives 1. Log
-density scores the mean and the spread together; larger is better. Both it and the coverage of the 95% intervals are
-those of the distribution that a model predicts, which is normal for other libraries. A dash means that the model
+density scores the mean and the spread together; larger is better. Log density and the coverage of the 95% intervals are
+computed from the distribution that a model predicts, which is normal for other libraries. A dash means that the model
 predicts no spread. Bold is the best of a column. The time is CPU time on a busy server, to predict and learn a row, all
 fits included. `Auto` and `Tuned` spend most of it on tuning in the first rows, so that longer streams cost less per
 row.

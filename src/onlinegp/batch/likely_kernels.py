@@ -181,7 +181,7 @@ def _most_likely(
 ) -> Hyperparameters:
     """Return the result of the search, or the center of the prior if no kernel matrix can be factored.
 
-    With `plain`, a result of the same family or without the linear term, the search starts only there.
+    `plain` is a result for the same family, or for it without the linear term. If given, the search starts only there.
     """
     d = X.shape[1]
     template = family.kernel((1.0,) * d)

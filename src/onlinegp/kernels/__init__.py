@@ -59,7 +59,7 @@ OTHER_NAMES = {  # of kernels elsewhere, by their letters in lower case
 
 
 def other_name(name: str) -> str:
-    """Return a sentence that says what a kernel is called here, for an error message; "" if it is not known."""
+    """Return a sentence for error messages with our name of a kernel, or "" if the name is unknown."""
     plain = name.replace("_", "").lower()
     here = OTHER_NAMES.get(plain) or next((own for own in __all__ if own.lower() == plain), "")
     return f" Use onlinegp.kernels.{here}." if here else ""

@@ -67,7 +67,7 @@ class LocalTrend(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Season(Kernel):
-    """A drifting season, k(s, t) = (variance + drift min(s, t)) sum_{j <= harmonics} cos(2 pi j (s - t) / period) / j^2."""
+    """A drifting season, k(s, t) = (variance + drift min(s, t)) sum_j cos(2 pi j (s - t) / period) / j^2."""
 
     period: float = field(default=12.0, metadata=FIXED)
     harmonics: int = field(default=5, metadata=FIXED)

@@ -138,7 +138,7 @@ class Estimator:
         return ""
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags for scikit-learn. Only scikit-learn calls this, so it is already imported."""
+        """Return the tags that scikit-learn asks for. No other library calls this."""
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
 
         return Tags(

@@ -70,7 +70,7 @@ class KernelRows(Window):
         return r
 
     def admit(self, r: int) -> None:
-        """Update H after the newest row, in slot r, has become the last center."""
+        """Add a column to H. The newest row, in slot r, has become a center."""
         self.H = np.ascontiguousarray(np.column_stack([self.H, self.K[:, r]]))
 
 

@@ -193,7 +193,7 @@ class Detector(OuterRegressor):
 
 
 class DetectorLearner(OuterLearner):
-    """The alarms of each output, around an inner learner or None."""
+    """Learner with alarms for each output. They check the predictions of the inner learner if there is one."""
 
     inner: Any
 

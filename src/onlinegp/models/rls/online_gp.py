@@ -27,7 +27,7 @@ class OnlineGP(RecipeRegressor):
     Cost: O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M
     Memory: O(m^2), grows, or O(M^2) with a budget of M
     Equation: mean = k' (K + noise I)^-1 y, variance of f = k(x, x) - k' (K + noise I)^-1 k, updated per sample
-    Variance of y: exact: as for batch GP regression on all samples so far, or through M centers
+    Variance of y: exact, as for batch GP regression on all samples so far; with a budget, through M centers
 
     Parameters
     ----------

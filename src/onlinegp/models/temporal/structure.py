@@ -100,7 +100,7 @@ class Structure:
         return table
 
     def chained(self, table: Array, by_block: Array) -> Array:
-        """Apply the chain rule: derivatives by theta from derivatives by the PARAMETERS of each block, (blocks, 4)."""
+        """Convert derivatives by the PARAMETERS of each block, (blocks, 4), to derivatives by theta."""
         by_log = by_block * table[:, PLACES]
         by_rate = -by_block[:2, 1] * -np.expm1(-table[:2, RATE])  # derivative by the logit
         values = {"l": by_log[0, 2], "u": by_log[1, 0], "rho": by_rate[1], "b": by_log[0, 3]}

@@ -314,7 +314,7 @@ def _checked_encoding(encoding: str) -> str:
         return codecs.lookup(encoding).name
     except (LookupError, UnicodeError):
         raise ValueError(
-            f"--encoding must be one that contains ASCII, such as utf-8 or latin-1, got {encoding!r}. "
+            f"--encoding must name an encoding that contains ASCII, such as utf-8 or latin-1, got {encoding!r}. "
             f"Convert the file to UTF-8, such as with iconv."
         ) from None
 

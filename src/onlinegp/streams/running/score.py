@@ -79,7 +79,7 @@ class Score(Observer):
 
 
 class Curves(Observer):
-    """Curves of fewer than 2 BUCKETS points, each for the same number of rows, and the last TAIL rows in detail.
+    """Curves of at most 2 BUCKETS - 1 points, and the last TAIL rows in detail. All points cover equally many rows.
 
     The baseline is persistence: predict the last target that was known `horizon` rows before.
     """
