@@ -248,7 +248,7 @@ def forecasts(path: Path) -> list[dict]:
 PAGE = """# How it compares
 
 After this page you know how onlinegp compares with other libraries, including where it is worse. `benchmarks/peers.py
---page` writes it in one run, and you can run it again. Everything has its default parameters. Every model predicts a
+--page` writes this page, and you can run it again. Everything has its default parameters. Every model predicts a
 row before it learns it. Batch models are fitted again each time the number of rows has doubled. The data are
 standardized with the mean and standard deviation of the first {first} rows, which are not scored. Each stream has at
 most {rows:,} rows.

@@ -27,7 +27,7 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
 
     Parameters
     ----------
-    model : estimator, or scikit-learn pipeline whose last step is one
+    model : estimator, or scikit-learn pipeline that ends with an estimator
         The model continues from its current state and learns all rows. Unfitted steps of a pipeline are fitted on the
         first 100 rows of X.
     X : array-like or data frame of shape (n, d), or list of n dicts

@@ -89,7 +89,7 @@ def is_records(X: Any) -> bool:
 
 
 class Records:
-    """Rows with names that are read by column, like frames of narwhals, with values of any kind."""
+    """A table from rows with names. Its values can be of any kind; it is read by column, as frames of narwhals are."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows, self.columns = rows, list(dict.fromkeys(name for row in rows for name in row))

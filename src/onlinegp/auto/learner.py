@@ -314,7 +314,7 @@ class AutoLearner(WithFields):
         if kept != expected:
             raise ValueError(f"x must have {expected} rows after {seen} were learned, got {kept}.")
         if (chosen and counted < min(self.adoptions)) or (not chosen and counted >= self._tuned):
-            raise ValueError("the chosen model does not fit the number of rows.")
+            raise ValueError("chosen must be empty before the first tuning, and must not be empty after it.")
         values["inner"] = self._started(chosen, last=counted >= self._last) if chosen else None
 
     def _started(self, data: bytes | Described, *, last: bool) -> Composed:

@@ -258,7 +258,7 @@ def linear_noise(Z: Array, T: Array) -> float:
 
 
 def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
-    """Return the mixture of members. It detects changes if it has the members for this."""
+    """Return the mixture of members. It detects changes if members that start again are among them."""
     fresh = [name for name in (FRESH, RETUNED) if name in members]
     rule: dict[str, Any] = (
         {"restarting": fresh, "against": "local-recent"} if fresh and "local-recent" in members else {}

@@ -1,4 +1,4 @@
-"""Find the most likely kernels and noise for a function that does not change."""
+"""Find the most likely kernels and noise for a function that does not change over time."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from onlinegp.streams.running.requested_model import first_rows
 def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> int:
     """Compare the models, print the table, and write the requested files."""
     if args.time is not None:
-        raise ValueError("--time is for a single run: with --runs every model finishes. Leave out one of both options.")
+        raise ValueError("--time is for a single run: with --runs every model finishes. Leave out one option.")
     with worker_pool(args.jobs) as pool:
         found = compare(
             taking_part,
@@ -62,7 +62,7 @@ def runs_of(args: argparse.Namespace) -> Source:
     rows = source.rows_at_most(MOST_TUNING)
     source.close()
     if args.horizon > 1:
-        raise ValueError(f"--runs predicts one row ahead, got --horizon {args.horizon}. Leave out one of both options.")
+        raise ValueError(f"--runs predicts one row ahead, got --horizon {args.horizon}. Leave out one option.")
     if args.runs_by == "permutations" and lags:
         raise ValueError("--runs-by permutations changes the order of rows, but --lags needs this order. Use blocks.")
     say(f"{encoder.columns.target}: reading all rows")

@@ -272,7 +272,7 @@ class LearnerMembers:
                 self.load(i, contents["learned"], contents["largest"])
 
     def until_tuning(self, member: int | None) -> float:
-        """Return the number of rows until the next tuning of a member. None means a new member."""
+        """Return the number of rows until a member, or a new member if `member` is None, is tuned again."""
         learner = None if member is None else self._members[member]
         return getattr(learner or self._reader, "until_tuning", np.inf)
 

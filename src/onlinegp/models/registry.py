@@ -25,11 +25,11 @@ def known_model(name: Any, module: Any) -> type[OnlineRegressor] | None:
 
 
 def models_of_users() -> list[type[OnlineRegressor]]:
-    """Return the classes that were defined outside the library, the most recent first."""
+    """Return the classes that were defined outside the library. The last class comes first."""
     return [cls for cls in _subclasses(OnlineRegressor) if not cls.__module__.startswith(f"{LIBRARY}.")]
 
 
 def _subclasses(cls: type[OnlineRegressor]) -> list[type[OnlineRegressor]]:
-    """Return all subclasses of a class, the most recent first."""
+    """Return all subclasses of a class. The last defined class comes first."""
     found = [deeper for sub in cls.__subclasses__() for deeper in (sub, *_subclasses(sub))]
     return found[::-1]

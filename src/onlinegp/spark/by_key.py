@@ -181,7 +181,7 @@ class Task:
         state, about, last, dropped = kept or (None, self.about, None, 0)
         if bytes(about) != self.about:
             raise ValueError(
-                f"model, features and target must be the same as in the checkpoint, but key {key!r} has others. "
+                f"model, features and target must be the same as in the checkpoint, but they differ for key {key!r}. "
                 f"Use the same, or another checkpointLocation."
             )
         place, values = rows["place"].to_numpy(), rows.iloc[:, 2:].to_numpy(np.float64)  # (n,), and y and X: (n, 1 + d)

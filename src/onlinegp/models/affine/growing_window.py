@@ -151,7 +151,7 @@ def recent_rule(window: int, budget: int | None) -> dict[str, Any]:
     count("With one row this is KLMS.", window=window)
     if budget is not None and count("Use budget=None to keep every sample.", budget=budget) < window:
         raise ValueError(
-            f"budget must be at least the window, {window}, because its rows are centers, got {budget}. "
+            f"budget must be at least the window, {window}, because all rows in the window are centers, got {budget}. "
             f"Use a smaller window, or budget=None."
         )
     return {"window": window, "budget": budget}

@@ -157,7 +157,7 @@ class Watch(WithFields):
             out[:, EXPECTED] = from_scale(out[:, EXPECTED], shift)
 
     def _look(self) -> bool:
-        """Search for a scale and a season. Return whether there is a new season."""
+        """Look for a better scale and for a season. Return whether there is a new season."""
         self.counts[K["look"]] *= 2
         rows, known, recent, before = (self.counts[K[name]] for name in ("rows", "known", "recent", "season"))
         if not self.scores and known == recent == rows:  # all rows are stored and can be learned again

@@ -1,4 +1,4 @@
-"""Figure 2: learning curves on KIN40K, with the error on the whole test set along the stream."""
+"""Figure 2: learning curves on KIN40K. Along the stream, they show the error on the whole test set."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _smooth(runs: Array, after: NDArray[np.bool_]) -> Array:
 
 
 def _levels(error: Array, samples: NDArray[np.int64], switch: int, width: int) -> dict[str, Any]:
-    """Return mean errors in dB before the switch, just after it and at the end, and when the filter has recovered."""
+    """Return mean errors in dB before and just after the switch and at the end, and the rows until recovery."""
     before = (samples > switch - STRETCH) & (samples <= switch)
     there = (samples > switch) & (samples <= switch + width)
     level = float(to_db(error[before].mean()))

@@ -137,7 +137,7 @@ class Flags(Observer):
         self._worst = sorted([*self._worst, new], key=lambda event: -event["severity"])[:MOST_EVENTS]
 
     def _described(self, event: Event, rows: Rows, i: int, times: list[str]) -> dict[str, Any]:
-        """Return an event for people and programs. With keys, rows are counted per key."""
+        """Return a description of an event. With keys, its row is counted within its key."""
         opens, number, alone = event.end is None, rows.before + i + 1, self.by is None
         key = self._key(rows, i)
         if opens:

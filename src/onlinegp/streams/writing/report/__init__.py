@@ -86,7 +86,7 @@ def report_data(job: Job, figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def _along(job: Job) -> dict[str, Any]:
-    """Return the curves along one stream."""
+    """Return the error, the intervals and the weights along one stream."""
     assert job.curves is not None
     assert job.weights is not None
     curves = job.curves
