@@ -201,7 +201,7 @@ def _prepared(
     jobs: Jobs,
     say: Callable[[str], None],
 ) -> list[Prepared]:
-    """Tune all algorithms that need it, and return all algorithms."""
+    """Return all algorithms, and tune those that have no parameters yet."""
     tuned = [one for one in taking_part if isinstance(one, Entrant)]
     if tuned and (y == y[0]).all():
         raise ValueError(

@@ -59,7 +59,7 @@ class Home(Protocol):
         ...
 
     def put(self, members: Members, about: Contents, keys: Keys, states: Iterable[State]) -> None:
-        """Load the states of these keys. Before, adopt the members if there are none.
+        """Load the states of these keys. If the fleet has no members yet, it takes over `members`.
 
         If a state is invalid, no key is added.
         """

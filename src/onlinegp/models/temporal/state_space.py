@@ -30,7 +30,7 @@ STATES = (1, 1, 2, 3, 2)
 
 
 class Block(NamedTuple):
-    """A part of the state. f observes its first number.
+    """A part of the state. Its first number contributes to f.
 
     Attributes
     ----------

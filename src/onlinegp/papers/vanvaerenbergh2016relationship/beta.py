@@ -43,7 +43,7 @@ class Settings:
 
     @property
     def betas(self) -> list[float | str]:
-        """Negative values, zero, positive values, and "auto" last."""
+        """The values of beta to compare: negative values, zero, positive values, and "auto"."""
         sizes = [float(f"{10.0**e:.3g}") for e in self.exponents]
         return [*(-size for size in reversed(sizes)), 0.0, *sizes, "auto"]
 
