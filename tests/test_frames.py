@@ -62,7 +62,7 @@ def test_missing_and_unknown_columns_are_named(make):
     data, _, y = columns()
     framed = model().fit(make(data), y)
     before = framed.to_bytes()
-    with pytest.raises(ValueError, match=r"KRLST was trained with: X lacks 'load'\. Pass 'temp', 'load'"):
+    with pytest.raises(ValueError, match=r"the training of KRLST: X lacks 'load'\. Pass 'temp', 'load'"):
         framed.predict(make({"temp": data["temp"]}))
     with pytest.raises(ValueError, match="also has 'wind'"):
         framed.partial_fit(make({**data, "wind": data["temp"]}), y)

@@ -247,7 +247,7 @@ def _same_columns(expected: list[str], names: list[str], owner: str, what: str =
         faults = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
         faults += [f"also has {', '.join(map(repr, unknown))}, unseen in training"] if unknown else []
         kind = "columns" if what == "X" else "names"
-        source = owner if owner == "the first row" else f"those that {owner} was trained with"
+        source = owner if owner == "the first row" else f"the training of {owner}"
         index = " Use itertuples(index=False) for the rows of a frame." if unknown == ["Index"] else ""
         raise ValueError(
             f"the {kind} of {what} should match {source}: {what} {' and '.join(faults)}. "

@@ -39,8 +39,8 @@ class Tuned(SelfTuning):
     variance is corrected by past errors (:class:`HeavyTailed`), and the 95% interval by past misses
     (:class:`Conformal`).
 
-    Kernel and noise maximize the posterior density, with or without a linear part in the kernel. Other parameters, such
-    as step, radius or forgetting, are those that predict the second half of the rows best; see
+    Kernel and noise maximize the posterior density, with or without a linear part in the kernel. A search chooses other
+    parameters, such as step, radius or forgetting, that predict the second half of the rows best; see
     `onlinegp.batch.search_space`. The members of a :class:`Mixture` are tuned one by one. A model without parameters to
     tune is scaled and corrected. Results depend only on the data.
 

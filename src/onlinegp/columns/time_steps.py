@@ -172,7 +172,7 @@ class Step:
 
     @property
     def on_the_wall(self) -> bool:
-        """Whether the step is in days or longer, which are local days even when clocks change."""
+        """Whether the step is a day or longer. A local day counts as one day even if its clocks change."""
         return self.unit != "second" or self.count % DAY == 0
 
     @property

@@ -26,10 +26,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A model that did not finish, compared with the best finished model over the rows that it reached.
+    """A model that did not finish, and its comparison with the best finished model, over its `rows` rows.
 
-    `own` and `best` are log densities or errors of both models over the first `rows` rows, or None if no row was scored
-    or no model finished.
+    `own` and `best` are the log densities or errors of the two models, or None if no row was scored or no model
+    finished.
     """
 
     result: Result

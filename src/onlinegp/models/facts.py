@@ -22,7 +22,7 @@ class Facts:
     variance : the meaning of the variance of y
     citation : the source; empty if this library is the source
     bounded : whether cost and memory per sample stay bounded on a bounded input domain
-    bounded_by : the parameter that bounds them if they do not, if there is one
+    bounded_by : the parameter that bounds the cost and memory of an unbounded model, if any
     std_from_errors : whether the standard deviation comes from recent errors, so that it is large when a model diverges
     remedy : what to do if the model diverges
     """

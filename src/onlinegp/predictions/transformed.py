@@ -49,8 +49,8 @@ class TransformedPredictions(Predictions):
     """The distributions of center + scale y, given `base`, the distributions of `transformed(y, power, unit)`.
 
     Quantiles, probabilities and densities are exact. A log-normal distribution with the tails of Student's t has
-    neither mean nor variance, so mean and std omit the outermost 1% of the probability on each side, unless the power
-    is one.
+    neither mean nor variance, so mean and std omit the outermost 1% of the probability on each side. With a power of 1,
+    they omit nothing.
 
     Attributes
     ----------

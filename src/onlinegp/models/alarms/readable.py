@@ -226,8 +226,8 @@ class Readable:
     def _follow_event(self, best: float, score: float, own: bool, x: list[float] | None) -> None:
         """Open an event, or clear the open event after 20 calm rows.
 
-        A level after a stuck or missing value is another event. A value that gets stuck in an event is not. When an
-        event clears, it was a fault: only n^(1/4) of its n values stay in each tail.
+        A new level after a stuck or missing value opens another event. A value that gets stuck during an event does
+        not. When an event clears, only n^(1/4) of its n values stay in each tail.
         """
         s, c = self.s, self.c
         if s.open:

@@ -103,7 +103,7 @@ class Scaling:
         return self.x(X), self.y(y.reshape(len(y), -1)).reshape(y.shape)
 
     def around(self, model: OnlineRegressor) -> Scaled:
-        """Return the model in the units of the data."""
+        """Return the model within a :class:`Scaled` with these scales."""
         (xc, xs), (yc, ys) = self.x.numbers(), self.y.numbers()
         return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
 

@@ -46,7 +46,7 @@ class LocalGP(NeighborsRegressor):
     The nearest rows have the smallest r2 + n log(1 / lambda), where r2 is the kernel's scaled squared distance and n
     the age in rows. Ties go to the newer row. For an RBF these rows have the largest covariance; the rule is the same
     for all kernels. In a sum or product, the r2 of all stationary and periodic parts are added; linear, polynomial and
-    constant parts do not count. A kernel made only of the latter, or your own kernel, has the Euclidean distance (see
+    constant parts do not count. A kernel with only such parts, or your own kernel, has the Euclidean distance (see
     :mod:`onlinegp.models.local.distance`).
 
     Redundant neighbors are left out, such as duplicates when there is hardly any noise.

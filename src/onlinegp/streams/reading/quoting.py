@@ -31,7 +31,7 @@ class Quoting:
         return data.find(b'"', 0, size) < 0 or b'"' not in self._neat.sub(b"", b"\n" + data[:size])
 
     def row_end(self, data: bytes | bytearray, start: int) -> tuple[int, bool, int]:
-        """Return the end of the row at `start`, whether its quotes are closed, and the position of a quote that is not.
+        """Return the end of the row at `start`, whether its quotes are closed, and the position of an open quote.
 
         If a quote is not closed, the row ends with its line. The end is -1 if the line has no end.
         """

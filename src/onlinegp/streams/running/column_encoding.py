@@ -82,7 +82,7 @@ def checked_columns(columns: Any) -> int:
     _need(columns["missing"] in CHOICES["missing"], "missing", f"one of {', '.join(CHOICES['missing'])}")
     checked_format(columns["date_format"])
     plain = not kinds and columns["missing"] == "stop"
-    _need((learned is None) == plain, "learned", "there for columns that are not plain numbers, and only for those")
+    _need((learned is None) == plain, "learned", "there if, and only if, some columns are not plain numbers")
     if plain:
         return len(features)
     plan = Plan.load(learned)
