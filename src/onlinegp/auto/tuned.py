@@ -60,8 +60,8 @@ class Tuned(SelfTuning):
     earliest : int, optional
         The number of rows of the first tuning, at most `rows`; 80 if None.
     tuning_delay : float
-        A tuning on n rows runs in the background and is used tuning_delay x n rows later, at most n. If it is not ready
-        by then, the stream waits. With zero the stream waits for each tuning.
+        A tuning on n rows runs in the background. The result is used tuning_delay x n rows later, at most n. If it is
+        not ready by then, the stream waits. With zero the stream waits for each tuning.
     fixed : sequence of str, optional
         The parameters of the inner model that are not tuned, in standard units. If None, parameters that differ from
         their defaults are not tuned. Parameters that are never searched, such as a budget, always stay.

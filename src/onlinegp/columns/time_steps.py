@@ -224,7 +224,7 @@ def _in_month(year: int, month: int, day: int, weekdays: bool) -> date:
 
 
 def infer_step(moments: Sequence[datetime]) -> Step | None:
-    """Return a time step with most dates on its grid, or None."""
+    """Return a time step that fits most of the dates, or None."""
     distinct = sorted(set(moments))
     if len(distinct) < 2:
         return None

@@ -44,7 +44,7 @@ def readable(learner: Any) -> Any:
 
 
 def snapshot(learner: Any) -> Array:
-    """Return the contents of a learner with a compiled twin as numbers in the order of the twin."""
+    """Return what a learner contains, as numbers in the order that its compiled twin reads."""
     one = learner if isinstance(learner, Compiled) else CompiledTree(learner)
     return one.snapshot()
 

@@ -32,7 +32,7 @@ class Components(Predictions):
     """Mixtures of K components: y comes from component k with probability weights[..., k].
 
     A component is a normal or a Student's t distribution with a mean and a scale. A component with weight zero is
-    ignored. If its scale is zero, all its probability is at its mean.
+    ignored. A component with scale zero has all its probability at its mean.
 
     The stretch widens intervals but does not change the density: quantiles are mean + stretch (q - mean), where q is
     the quantile of the mixture. `interval`, `pit`, `tail` and `z` use the stretched quantiles; mean, std, log_density,

@@ -60,7 +60,7 @@ class MixtureOf(Predictions):
         return self._sum([member.survival(y) for member in self.members])
 
     def quantile(self, p: float) -> Array:
-        """Return the value that y exceeds with probability 1 - p, by iteration between quantiles of members."""
+        """Return the value that y exceeds with probability 1 - p. It lies between the quantiles of the members."""
         p = probability(p=p)
         quantiles = np.stack([member.quantile(p) for member in self.members], axis=-1)
         counts = self.weights > 0.0

@@ -113,7 +113,7 @@ class SeriesLearner(RowLearner):
     # Fits
 
     def _fit_behind(self) -> None:
-        """Start the next fit in the background if its rows are there and the last fit was used."""
+        """Start the next fit in the background if enough rows are known and the result of the last fit is in use."""
         rows, _ = next_fit(self.fitted)
         if self.position < rows:
             return

@@ -148,7 +148,7 @@ class ParquetSource(Source):
 
 
 def _floats(column: Any) -> Array:
-    """Return numbers as float64. Like numbers in text, they are rounded if they have more digits."""
+    """Return numbers as float64. Numbers with more digits than a float64 are rounded."""
     import pyarrow
 
     cast = column.cast(pyarrow.float64(), safe=False)
