@@ -1,7 +1,7 @@
 """The child process that tunes in the background: it reads functions from stdin and writes their results to stdout.
 
-The argument is the name of a module with such functions, which the child imports first; it may be empty. The child
-exits when its parent exits, because stdin is then closed.
+The argument is the name of a module to import first, or empty. The child exits when its parent exits, because stdin is
+then closed.
 """
 
 from __future__ import annotations
