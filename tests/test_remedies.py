@@ -198,7 +198,7 @@ def test_a_word_that_python_reserves():
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
-        (["run", "x.csv", "--modle", "klms"], "Write the names of options in full: --model."),
+        (["run", "x.csv", "--modle", "klms"], "Write the names of options in full. Did you mean --model"),
         (["run", "x.csv", "--step=0.5"], "If it is a parameter of the model: --set step=VALUE."),
         (["run", "my", "data.csv"], "Put quotes around a name with blanks."),
         (["info", "--fast"], "Write the names of options in full."),

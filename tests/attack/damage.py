@@ -31,11 +31,11 @@ HANGS = 120  # seconds, where one store takes a fraction of one
 REMEDIES = ("Restore", "Use another", "use another", "Open it", "Open it again", "Check the", "Learn and commit")
 KNOWN = (
     "no model has the key",
-    "holds other models",
-    "holds models with",
+    "contains other models",
+    "models with",
     "the keys of a store",
     "order must be all",
-    "the number of features is not known",
+    "the number of features is unknown",
 )
 VALUES: list[Any] = [None, 0, -1, 2**62, 1.5, float("inf"), "", "x", "\x00", "[" * 5000, "1e999", b""]
 VALUES += [

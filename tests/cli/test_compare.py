@@ -313,7 +313,7 @@ def test_if_none_finished_the_rows_that_all_reached_decide():
 def test_a_recommendation_names_those_that_may_be_better():
     good, cut = result("good", 0.2, 5000), result("cut", 0.1, 900, stopped="time")
     assert recommended(ranked([good], by="error")) == "Recommended: good, the best error."
-    assert "those that finished" in recommended(ranked([good, cut], by="error"))
+    assert "of the finished models" in recommended(ranked([good, cut], by="error"))
     assert "when stopped: cut;" in recommended(ranked([good, cut], by="density"))
     assert "Ahead" not in recommended(ranked([good, result("cut", 0.3, 900, stopped="time")], by="error"))
     assert recommended(ranked([cut], by="error")) == "Recommended: cut, the best error."

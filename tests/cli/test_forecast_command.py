@@ -129,7 +129,7 @@ def test_bad_options_are_refused(folder, args, message):
         (["series.txt", "--direct", "--horizon", "2"], "Leave --horizon out"),
         (["series.txt", "--future", "series.txt"], "--future series.txt is for a model with features"),
         (["--start", "m.ogp", "--future", "series.txt"], "--future series.txt is for a model with features"),
-        (["--start", "plain.ogp", "--future", "series.txt"], "plain.ogp contains no names of columns for"),
+        (["--start", "plain.ogp", "--future", "series.txt"], "plain.ogp contains no names of columns"),
         (["--start", "m.ogp", "--save", "n.ogp"], "--save needs SOURCE"),
         (["--start", "m.ogp", "--delimiter", ";"], "no SOURCE or --future to read: --delimiter would have no"),
         (["series.txt", "--category-limit", "3"], "--category-limit 3 has no effect, because categories are ignored"),

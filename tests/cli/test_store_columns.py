@@ -41,10 +41,10 @@ def test_a_store_refuses_options_that_its_models_would_ignore(folder):
     go_on = [*GO_ON, "--features", "a,b"]
     for more, message in [
         (["--model", "klms"], b"--model klms cannot be used with fleet.db, which was created with --model krlst"),
-        (["--budget", "7"], b"made with --budget 15"),
-        (["--robust"], b"made without it"),
+        (["--budget", "7"], b"created with --budget 15"),
+        (["--robust"], b"created without it"),
         (["--lags", "2"], b"--lags 2 cannot"),
-        (["--by", "time"], b"made with --by sensor. Use that"),
+        (["--by", "time"], b"created with --by sensor"),
     ]:
         assert message in inside(*go_on, *more, code=1, cwd=folder).stderr
     inside(*go_on, cwd=folder)  # nothing typed, then the options of the first run: both go on

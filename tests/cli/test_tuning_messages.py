@@ -104,6 +104,6 @@ def test_long_lists_of_length_scales_of_members_are_cut(tmp_path):
         comments="",
     )
     told = inside("run", tmp_path / "wide.csv", "--tune", "80").stderr.decode()
-    members = told[told.index("Its members") :]
+    members = told[told.index("Members and") :]
     assert "... 7 numbers])" in members
     assert max(map(len, members.splitlines())) < 220

@@ -174,6 +174,8 @@ def test_bad_single_samples_are_refused_and_change_nothing(name):
         (None, 0.0),
         ([0.0, 1e300], 0.0),
     ):
+        if y is None and isinstance(model, ogp.Forecaster):
+            continue  # a missing value of the series
         with pytest.raises((ValueError, TypeError), match=r"must|contains|features"):
             model.learn_one(x, y)
     with pytest.raises(ValueError, match="NaN"):

@@ -89,7 +89,7 @@ def test_a_first_row_that_is_refused_leaves_no_names():
 
 def test_names_come_from_the_first_rows_alone():
     model = ogp.KRLST().learn_one([1.0, 2.0], 3.0)
-    with pytest.raises(ValueError, match="trained without any"):
+    with pytest.raises(ValueError, match="trained without names"):
         model.predict_one({"a": 1.0, "b": 2.0})
     assert model.predict_one(Row(1.0, 2.0)) == model.predict_one([1.0, 2.0])  # a tuple, as before
 

@@ -34,13 +34,14 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _hint(self, unknown: list[str]) -> str:
-        """Return what the first unknown argument may mean."""
+        """Return what the unknown arguments may mean."""
         name = unknown[0].partition("=")[0]
         if not name.startswith("-"):
             return "Put quotes around a name with blanks."
-        near = get_close_matches(name, self._option_string_actions, 1, 0.8)
+        options = [one.partition("=")[0] for one in unknown if one.startswith("-")]
+        near = [meant for one in options for meant in get_close_matches(one, self._option_string_actions, 2, 0.8)]
         if near:
-            return f"Write the names of options in full: {near[0]}."
+            return f"Write the names of options in full. Did you mean {' or '.join(near)}?"
         if "--set" in self._option_string_actions:
             return f"If it is a parameter of the model: --set {name.lstrip('-')}=VALUE."
         return "Write the names of options in full."
@@ -48,7 +49,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End with the message and where to find help, without the usage, which may be twenty lines."""
         what = "options" if self._subparsers is None else "commands"
-        self.exit(2, f"{self.prog}: error: {message.rstrip('.')}. `{self.prog} --help` lists the {what}.\n")
+        message = message if message.endswith((".", "?")) else f"{message}."
+        self.exit(2, f"{self.prog}: error: {message} `{self.prog} --help` lists the {what}.\n")
 
     def format_help(self) -> str:
         if not self.main_options:

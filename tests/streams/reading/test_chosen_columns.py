@@ -31,7 +31,7 @@ def test_a_key_is_no_target_unless_it_is_named(tmp_path):
     (tmp_path / "d.csv").write_text("id;area;rent\n" + "".join(f"{i};{i},5;{i},25\n" for i in range(20)))
     told = inside("run", tmp_path / "d.csv", *FIXED, "--out", tmp_path / "o.csv", code=3).stderr.decode()
     assert "Read them as numbers with --decimal ," in told
-    assert "Name the column to predict with --target" in told
+    assert "name it with --target" in told
     inside("run", tmp_path / "d.csv", "--target", "id", "--lags", "2", *FIXED, "--out", tmp_path / "o.csv")
 
 

@@ -75,7 +75,7 @@ def test_damaged_files(tmp_path):
     assert b"is not a regular file" in inside("run", "/dev/null", "--format", "parquet", *FIXED, code=1).stderr
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["x", "x"])
     pq.write_table(table, tmp_path / "twice.parquet")
-    assert b"more than once" in inside("run", tmp_path / "twice.parquet", *FIXED, code=3).stderr
+    assert b"two columns of the same name" in inside("run", tmp_path / "twice.parquet", *FIXED, code=3).stderr
 
 
 def test_output_without_a_row_has_its_columns_and_replaces_what_was_there(tmp_path):

@@ -186,7 +186,7 @@ def test_a_value_that_is_no_date(tmp_path, name):
     told = inside(*args, code=3).stderr.decode()
     line = {"a.csv": 101, "a.jsonl": 100, "a.parquet": 100}[name]
     assert f"line {line}, column 'when': '31.01.2024' is not a date by ISO 8601" in told
-    assert "If it is one, add --date-format '%d.%m.%Y'" in told
+    assert "If it is a date, add --date-format '%d.%m.%Y'" in told
     assert len(rows_of(tmp_path / "o.csv")) == 99
     inside(*args, "--on-bad-row", "skip", "--rejects", tmp_path / "r.csv")
     (rejected,) = rows_of(tmp_path / "r.csv")
