@@ -278,5 +278,5 @@ def test_a_signal_handler_that_learns_by_the_same_fleet_is_refused_and_loses_no_
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert not any(error.learned.any() for error in refused)
+    assert not any(hasattr(error, "learned") for error in refused)
     assert sum(fleet[key].n_samples_seen_ for key in keys) == n + 1000 + sum(learned)

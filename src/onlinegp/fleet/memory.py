@@ -166,6 +166,8 @@ def learning(home: Home, keys: Keys) -> Iterator[Iterator[Part]]:
         if current is not None:
             members, rows, count = current
             learned[rows] |= members.learned(count)
+        elif isinstance(error, Exception):  # an ordinary error before the first event
+            raise
         with suppress(AttributeError):  # exceptions of signal handlers may not accept attributes
             error.learned = learned  # type: ignore[attr-defined]
             error.add_note(
