@@ -322,3 +322,10 @@ def test_a_value_that_is_stuck_in_a_season_is_one_event():
         stuck += any(event.kind == "stuck" for event in events.values())
     assert once >= 8
     assert stuck >= 8
+
+
+@pytest.mark.parametrize("daily", [1, np.True_])
+def test_daily_may_be_anything_that_is_true(daily):
+    y = noise(300)
+    alone, other = ogp.Detector(season=24, daily=True), ogp.Detector(season=24, daily=daily)
+    np.testing.assert_array_equal(other.detect(y).score, alone.detect(y).score)

@@ -120,7 +120,7 @@ class Detector(OuterRegressor):
                 features=features,
                 scores=inner is not None and features > 0,
                 season=self.season,
-                daily=self.daily,
+                daily=bool(self.daily),
                 native=is_native(self.engine),
                 output=output,
             )
