@@ -87,7 +87,7 @@ class Parts:
 
     def compose_quickly(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> OuterRegressor:
         """Return a model like `compose`, with quickly tuned kernels and without forgetting."""
-        return self._composed(X, Y, self._quickly_tuned, progress)
+        return self._composed(X, Y, self.quickly_likely, progress)
 
     @single_threaded_blas
     def _composed(self, X: Array, Y: Array, tune: Tuning, progress: Progress) -> OuterRegressor:
@@ -177,7 +177,8 @@ class Parts:
         progress(1.0)
         return tuned
 
-    def _quickly_tuned(self, Z: Array, T: Array, progress: Progress) -> dict[str, Hyperparameters]:
+    def quickly_likely(self, Z: Array, T: Array, progress: Progress) -> dict[str, Hyperparameters]:
+        """Return kernels with noise like `likely`, much faster, and without forgetting unless it is given."""
         if self.kernel is not None:
             return self.likely(Z, T, progress)
         shapes = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.8 * share))

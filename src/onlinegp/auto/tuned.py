@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
 from inspect import signature
 from typing import Any, ClassVar
 
 from onlinegp.auto.composed import Chooser
-from onlinegp.auto.members import TAILS, Parts, around, linear_noise, scaled, standardized
+from onlinegp.auto.members import TAILS, Parts, Tuning, around, linear_noise, scaled, standardized
 from onlinegp.auto.self_tuning import REMEDY, SelfTuning
 from onlinegp.auto.targets import ROBUST, isolated
 from onlinegp.batch.likely_kernels import Hyperparameters
@@ -27,6 +28,9 @@ from onlinegp.models.combined.standardize import moments
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.processes import single_threaded_blas
+
+# Finds likely kernels and noises. The search tries factors of forgetting for each model by itself
+KERNELS = Parts(forgetting=1.0)
 
 
 @parameters
@@ -168,16 +172,20 @@ class OneModel:
     model: OnlineRegressor
     fixed: tuple[str, ...] | None = None
 
-    @single_threaded_blas
     def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
+        return self._composed(X, Y, KERNELS.likely, progress)
+
+    def compose_quickly(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
+        return self._composed(X, Y, KERNELS.quickly_likely, progress)
+
+    @single_threaded_blas
+    def _composed(self, X: Array, Y: Array, tune: Tuning, progress: Progress) -> Scaled:
         off = isolated(X, Y)
         x, y, Z, T = standardized(X[~off], Y[~off])
-        model = _Tuning(self.fixed, Z, T, progress).of(self.model)
+        model = _Search(self.fixed, Z, T, lambda: list(tune(Z, T, progress).values())).of(self.model)
         if off.any():
             model = Robust(model, **ROBUST)
         return scaled(Conformal(HeavyTailed(model, **TAILS)), x, y)
-
-    compose_quickly = compose
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
         return Parts().untuned(X, Y)
@@ -186,12 +194,13 @@ class OneModel:
         return None
 
 
-class _Tuning:
-    """Tune models on rows in standard units. All models share the most likely kernels."""
+class _Search:
+    """Tune models on rows in standard units. All models share the most likely kernels, which `likely` returns."""
 
-    def __init__(self, fixed: tuple[str, ...] | None, Z: Array, T: Array, progress: Progress) -> None:
-        self.fixed, self.Z, self.T, self.progress = fixed, Z, T, progress
-        self._likely: list[Hyperparameters] = []
+    def __init__(
+        self, fixed: tuple[str, ...] | None, Z: Array, T: Array, likely: Callable[[], list[Hyperparameters]]
+    ) -> None:
+        self.fixed, self.Z, self.T, self.likely = fixed, Z, T, cache(likely)
 
     def of(self, model: OnlineRegressor) -> OnlineRegressor:
         """Return a copy of a model with tuned parameters, also inside."""
@@ -230,8 +239,7 @@ class _Tuning:
             return [Hyperparameters(RBF(), linear_noise(self.Z, self.T), 1.0, 0.0, len(self.T))]
         if given.get("kernel") is not None:
             return hyperparameters(self.Z, self.T, given)
-        self._likely = self._likely or list(Parts().likely(self.Z, self.T, self.progress).values())
-        return self._likely
+        return self.likely()
 
 
 def _is_default(value: Any, default: Any) -> bool:
