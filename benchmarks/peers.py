@@ -3,9 +3,10 @@
     pip install river scikit-learn statsforecast gpy
     python benchmarks/peers.py [FOLDER] [--rows 2000] [--page docs/comparisons.md] [--kafbox KAFBOX]
 
-FOLDER may hold public tables (`streams/elevators.csv.gz`, `streams/cadata.csv.gz`; the last column is the target) and
-series (`series/m3_monthly.csv.gz`). Without it, the simulated streams alone are run. Every model predicts a row before
-it learns it. Batch models are fitted again each time the number of rows has doubled; their time includes all fits.
+FOLDER may hold public tables (`streams/elevators.csv.gz`, `streams/cadata.csv.gz`, `streams/house8l.csv.gz`; the last
+column is the target) and series (`series/m3_monthly.csv.gz`). Without it, the simulated streams are run, and the data
+that come with river. Every model predicts a row before it learns it. Batch models are fitted again each time the number
+of rows has grown by half; their time includes all fits.
 Inputs and targets are standardized by the first 200 rows, for everybody. Defaults everywhere. KAFBOX is the folder of
 that toolbox; GNU Octave runs it, and the time includes Octave's start.
 --page writes the page of the documentation.
@@ -33,7 +34,8 @@ from onlinegp.datasets import channel_switch, robot_arm
 from onlinegp.predictions import Gaussian, Predictions
 
 FIRST = 200  # rows that set the units, and that are not scored
-TABLES = ("elevators", "cadata")
+TABLES = ("elevators", "cadata", "house8l")
+GROWTH = 1.5  # a batch model is fitted again when the rows have grown by this factor
 AUTO = "onlinegp Auto"
 SEASON, STEPS, SERIES = 12, 18, 20
 Moments = tuple[np.ndarray, np.ndarray | None]  # mean and standard deviation, None if a model has none
@@ -53,7 +55,7 @@ def ours() -> Iterator[tuple[str, Filter]]:
 
 
 def of_river() -> Iterator[tuple[str, Filter]]:
-    from river import forest, linear_model, neighbors, tree
+    from river import forest, linear_model, neighbors, preprocessing, tree
 
     def through(make):
         def run(X, y):
@@ -68,23 +70,23 @@ def of_river() -> Iterator[tuple[str, Filter]]:
 
     yield "river ARFRegressor", through(lambda: forest.ARFRegressor(seed=0))
     yield "river HoeffdingAdaptiveTree", through(lambda: tree.HoeffdingAdaptiveTreeRegressor(seed=0))
-    yield "river KNNRegressor", through(neighbors.KNNRegressor)
-    yield "river LinearRegression", through(linear_model.LinearRegression)
+    yield "river KNNRegressor", through(lambda: preprocessing.StandardScaler() | neighbors.KNNRegressor())
+    yield "river LinearRegression", through(lambda: preprocessing.StandardScaler() | linear_model.LinearRegression())
 
 
 def refitted(fit: Callable[[np.ndarray, np.ndarray], Callable[[np.ndarray], Moments]], most: int) -> Filter:
-    """Return a batch model that is fitted after 50, 100, 200, ... rows, to the last `most` rows."""
+    """Return a batch model that is fitted after 50, 75, 112, ... rows, to the last `most` rows."""
 
     def run(X: np.ndarray, y: np.ndarray) -> Predictions | np.ndarray:
         mean, std = np.zeros(len(y)), np.ones(len(y))
         n, spread = 50, True
         while n < len(y):
             predict = fit(X[max(0, n - most) : n], y[max(0, n - most) : n])
-            part = slice(n, min(2 * n, len(y)))
+            part = slice(n, min(int(GROWTH * n), len(y)))
             mean[part], deviation = predict(X[part])
             spread = deviation is not None
             std[part] = deviation if deviation is not None else 1.0
-            n *= 2
+            n = part.stop
         return Gaussian(mean, std) if spread else mean
 
     return run
@@ -158,6 +160,24 @@ def streams(folder: Path | None, rows: int) -> Iterator[tuple[str, np.ndarray, n
         if path.exists():
             values = np.genfromtxt(path, delimiter=",", skip_header=1, max_rows=rows)
             yield f"{name} (public table)", values[:, :-1], values[:, -1]
+    yield from streams_of_river(rows)
+
+
+def streams_of_river(rows: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield data that come with river: polls, weights of chickens, and a simulation that changes twice."""
+    try:
+        from river import datasets
+    except ImportError:
+        return
+    drifting = datasets.synth.FriedmanDrift("gra", position=(rows // 3, 2 * rows // 3), seed=0)
+    named = {
+        "polls (TrumpApproval of river)": datasets.TrumpApproval(),
+        "chickens (ChickWeights of river)": datasets.ChickWeights(),
+        "gradual drift (FriedmanDrift of river)": drifting,
+    }
+    for name, stream in named.items():
+        taken = list(stream.take(rows))
+        yield name, np.array([list(x.values()) for x, _ in taken], dtype=float), np.array([y for _, y in taken], float)
 
 
 def scores(y: np.ndarray, predicted: Predictions | np.ndarray) -> dict[str, float]:
@@ -248,10 +268,10 @@ def forecasts(path: Path) -> list[dict]:
 PAGE = """# How it compares
 
 After this page you know how onlinegp compares with other libraries, including where it is worse. `benchmarks/peers.py
---page` writes this page, and you can run it again. Everything has its default parameters. Every model predicts a
-row before it learns it. Batch models are fitted again each time the number of rows has doubled. The data are
-standardized with the mean and standard deviation of the first {first} rows, which are not scored. Each stream has at
-most {rows:,} rows.
+--page` writes this page, and you can run it again. Everything has its default parameters; nearest neighbors and linear
+regression of river follow its `StandardScaler`. Every model predicts a row before it learns it. Batch models are fitted
+again each time the number of rows has grown by half. The data are standardized with the mean and standard deviation of
+the first {first} rows, which are not scored. Each stream has at most {rows:,} rows.
 Libraries: {versions}.
 
 Error is the root mean squared error divided by the standard deviation of y: always predicting the mean gives 1. Log
