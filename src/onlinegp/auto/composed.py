@@ -29,6 +29,8 @@ WIDER = 4.0  # intervals are wider at first, by WIDER / number of learned rows
 RETUNINGS = (150, 250, 300), (700, 850, 900, 950, 1000)
 PAUSES = tuple(age for ages in RETUNINGS for age in ages)
 MOST_RETUNED = 1000  # rows
+LEAST_HALVED = 600  # rows since a change, of which the newer half may be used alone
+BETTER = 20.0  # nats by which it must be better
 CATCH_UP = 8  # rows that a candidate learns in a call to catch up, or more if few calls are left
 PATIENT = 32  # a candidate waits for a retuned member unless it would then need calls with more rows than this
 
@@ -259,18 +261,36 @@ class Retuning:
 def _retuned(
     parts: Chooser, X: Array, Y: Array, robust: bool, progress: Progress
 ) -> tuple[HeavyTailed, Contents, Array] | None:
-    """Return a member for the rows since a change, what it has learned from them, and its usual std."""
-    model = parts.retune(X[-MOST_RETUNED:], Y[-MOST_RETUNED:], progress)
-    if model is None:
-        return None
-    member, usual, kept = model.start(X.shape[1], Y.shape[1]), np.zeros(2), _usable(X, Y, robust=robust)
-    _learn(member, usual, X[kept], Y[kept])
+    """Return a member for the rows since a change, what it has learned from them, and its usual std.
+
+    A slow change is detected while old and new rows still alternate, so a member for the newer half of the rows is
+    returned if it predicts the last quarter much better.
+    """
+    kept = _usable(X, Y, robust=robust)
+    found = []
+    for first in (0, len(Y) // 2) if len(Y) >= LEAST_HALVED else (0,):
+        model = parts.retune(X[first:][-MOST_RETUNED:], Y[first:][-MOST_RETUNED:], progress)
+        if model is None:
+            return None
+        member, usual = model.start(X.shape[1], Y.shape[1]), np.zeros(2)
+        densities = [_learn(member, usual, X[part][kept[part]], Y[part][kept[part]]) for part in _split(first, len(Y))]
+        found.append((densities[-1], model, member, usual))
+    _, model, member, usual = found[-1] if found[-1][0] > found[0][0] + BETTER else found[0]
     return model, dump(member), usual
 
 
-def _learn(member: Learner, usual: Array, X: Array, Y: Array) -> None:
-    if len(X):
-        add_usual(usual, member.run(X, Y)[0])
+def _split(first: int, rows: int) -> tuple[slice, slice]:
+    """Return the rows from `first` on in two parts, of which the second is the last quarter of all rows."""
+    return slice(first, rows - rows // 4), slice(rows - rows // 4, rows)
+
+
+def _learn(member: Learner, usual: Array, X: Array, Y: Array) -> float:
+    """Learn rows, and return the log density of the predictions before each of them."""
+    if not len(X):
+        return 0.0
+    predictions, _ = member.run(X, Y)
+    add_usual(usual, predictions)
+    return float(predictions.log_density(Y).sum())
 
 
 def _tuned(
