@@ -214,7 +214,7 @@ def best_in_hindsight(stream: streams.Stream) -> float:
     for one in found:
         for factor in FORGETTING:
             model = ogp.KRLST(one.kernel, noise=one.noise, budget=200, forgetting=factor)
-            errors.append(np.mean((ogp.run(model, stream.X, stream.y).mean - stream.y)[begin:] ** 2))
+            errors.append(np.mean((model.run(stream.X, stream.y).mean - stream.y)[begin:] ** 2))
     return float(min(errors))
 
 

@@ -10,13 +10,14 @@ import pytest
 
 import onlinegp as ogp
 from marks import slow
-from onlinegp.auto.composed import WIDER
+from onlinegp.auto.composed import WIDER, _retuned
 from onlinegp.auto.learner import watched
 from onlinegp.auto.members import Parts
 from onlinegp.auto.targets import isolated
 from onlinegp.engine.compiled import outer
 from onlinegp.kernels import RBF
 from onlinegp.models.combined import Transformed
+from onlinegp.state import load
 
 SMALL = {"rows": 60, "earliest": 20, "tuning_delay": 0.0, "budget": 30}
 
@@ -268,6 +269,21 @@ def test_a_member_is_tuned_on_the_rows_since_a_change():
     np.testing.assert_array_equal(model.run(X[later], y[later]).mean, loaded.run(X[later], y[later]).mean)
     assert model.to_bytes() == loaded.to_bytes()
     np.testing.assert_array_equal(rows.predict(X), model.predict(X))
+
+
+def test_a_member_is_tuned_on_the_newer_half_where_a_change_was_slow():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (700, 1))
+    old, new = np.sin(3.0 * X[:, 0]), np.cos(2.0 * X[:, 0]) + 0.05 * rng.normal(size=700)
+    slow = np.where((rng.uniform(size=700) < 0.5) & (np.arange(700) < 340), old, new)
+    noise = {}
+    for name, y in (("slow", slow), ("abrupt", new)):
+        model, contents, _ = _retuned(Parts(kernel=RBF(1.0)), X, y[:, None], False, lambda share: None)
+        noise[name] = model.model.model.noise
+        member = model.start(1, 1)
+        load(member, contents)
+        assert member.seen == (350 if name == "slow" else 700)
+    assert noise["slow"] < 2.0 * noise["abrupt"]
 
 
 def test_outliers_are_isolated_targets():
