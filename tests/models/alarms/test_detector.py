@@ -312,6 +312,14 @@ def test_a_value_inside_its_bounds_is_not_said_to_be_outside(kind, words):
     assert "instead of" not in inside.reason
 
 
+@pytest.mark.parametrize(("statistic", "words"), [("score 100 up", "more"), ("level 100 down", "less")])
+def test_a_mean_that_the_model_followed_is_told_by_the_side_of_its_evidence(statistic, words):
+    base = found(FAULTS["stuck"](noise(2500)))[1][0]
+    for kind in ("level", "trend"):
+        event = replace(base, kind=kind, observed=3.81, expected=3.802, low=3.5, high=4.104, statistic=statistic)
+        assert f"the target averages slightly {words} than expected" in event.reason
+
+
 def test_a_value_that_is_stuck_in_a_season_is_one_event():
     once = stuck = 0
     for seed in range(10):
