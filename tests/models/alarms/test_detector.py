@@ -127,6 +127,23 @@ def test_the_rate_of_events_is_the_one_that_was_asked_for():
     assert many > 8
 
 
+def test_rates_of_heavy_tails_and_of_rain_are_off_by_as_much_as_the_guide_says():
+    rng = np.random.default_rng(12)
+
+    def rain(wet):
+        return np.where(rng.random(6000) < wet, rng.gamma(0.7, 2.0, 6000), 0.0).round(1)
+
+    streams = {
+        "gaussian": (lambda: rng.standard_normal(6000), 1.2, 1.8),
+        "t3": (lambda: rng.standard_t(3, 6000), 1.6, 2.5),
+        "rain": (lambda: rain(0.3), 1.6, 2.6),
+        "rare rain": (lambda: rain(0.03), 1.3, 2.2),
+    }
+    for name, (draw, low, high) in streams.items():
+        opened = sum(event.end is None for _ in range(20) for event in found(draw(), rate=0.001)[0].events)
+        assert low <= opened / 120 <= high, name
+
+
 def test_confirming_events_lets_the_next_one_be_found():
     plain = confirmed = 0
     for seed in range(30):
