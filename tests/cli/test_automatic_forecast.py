@@ -103,6 +103,34 @@ def test_a_report_of_many_series_has_a_section_for_each(folder):
     assert "<a>" not in page
 
 
+def test_codes_for_missing_values_are_reported(folder):
+    values = [-999 if i % 20 == 7 else f"{v:.1f}" for i, v in enumerate(MONTHS)]
+    write(folder / "codes.csv", "day,temp", [(date(2026, 1, 1) + timedelta(i), v) for i, v in enumerate(values)])
+    told = inside("forecast", "codes.csv", "--steps", 2, cwd=folder).stderr.decode()
+    assert "the column 'temp' holds -999, far from its other values" in told
+    told = inside("forecast", "codes.csv", "--steps", 2, "--na-values", "-999", cwd=folder).stderr.decode()
+    assert "holds -999" not in told
+    assert "96 rows, of which 5 are missing" in told
+
+
+def test_a_lost_row_is_no_daylight_saving(folder):
+    times = [datetime(2026, 3, 28) + timedelta(minutes=10 * i) for i in range(288)]
+    del times[24 * 6 + 13]  # Sunday, 02:10
+    write(folder / "lost.csv", "time,temp", [(t.isoformat(), i % 7) for i, t in enumerate(times)])
+    told = inside("forecast", "lost.csv", "--steps", 2, cwd=folder).stderr.decode()
+    assert "1 row missing before line 159" in told
+    assert "daylight" not in told
+
+
+def test_rows_of_a_wrong_clock_are_named(folder):
+    begin = datetime(2026, 3, 1)
+    times = [begin + timedelta(minutes=10 * i) for i in range(96)]
+    times[40:43] = [datetime(1970, 1, 1) + timedelta(minutes=10 * i) for i in range(3)]  # a reboot
+    write(folder / "reboot.csv", "time,temp", zip((t.isoformat() for t in times), MONTHS, strict=True))
+    refused = inside("forecast", "reboot.csv", "--steps", 2, cwd=folder, code=3).stderr.decode()
+    assert "correct or remove its rows, such as line 42. Otherwise use --gaps ignore" in refused
+
+
 def test_gaps_duplicates_and_disorder_are_told_with_their_lines(folder):
     lines = (folder / "months.csv").read_text().splitlines()
     lines[4:6] = []  # two months are missing before line 5

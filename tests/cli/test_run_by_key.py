@@ -161,6 +161,8 @@ def test_what_is_refused(data, tmp_path):
     out = ["--out", tmp_path / "out.csv"]
     for more, message in [
         (["--order", "time"], b"--order needs --by"),
+        (["--late", "drop"], b"--late needs --by"),
+        (["--tune-by", "key"], b"--tune-by needs --by"),
         (["--by", "none"], b"there is no column 'none'"),
         (["--by", "sensor", "--target", "sensor"], b"--target sensor is the column of the key"),
         ([*BY, "--save", "m.ogp"], b"--save cannot be used with --by"),

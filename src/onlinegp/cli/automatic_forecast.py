@@ -23,6 +23,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.requested_model import FARTHEST
 from onlinegp.streams.running.series import Series, forecast_series, next_inputs, read_table, series_of, written
 from onlinegp.streams.writing.forecast_page import Chapter, write_forecasts
@@ -54,6 +55,7 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
         table, columns = read_table(source, target=args.target, time=args.time, by=args.by, features=features)
     finally:
         source.close()
+    CodeWatch(talk).look([*columns.features, str(columns.target)], [*table.X.T, table.y])
     if not np.isfinite(table.y).any():
         raise BadData(f"{source.path}: the column {columns.target!r} has no values.")
     series = series_of(table, args.gaps, zone, source.path, talk)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import count
-from onlinegp.cli.options import LAGS, chosen_columns, given_parameters
+from onlinegp.cli.options import LAGS, chosen_columns, given_parameters, typed
 from onlinegp.cli.parsing import parse_columns, parse_model
 from onlinegp.cli.tuning_options import SETTLED, Talk, first_rows, from_options, told, tuning_rows
 from onlinegp.files.container import ModelFileError
@@ -61,9 +61,9 @@ def add_by_key(parser: argparse.ArgumentParser) -> None:
 def refuse_alone(args: argparse.Namespace) -> None:
     """Raise an error for options that need --by, and for options that --by excludes."""
     if args.by is None:
-        for name in ("order", "store", "compact"):
-            if getattr(args, name):
-                raise ValueError(f"--{name} needs --by NAME, the column of the key.")
+        alone = {"order": None, "store": None, "compact": False, "late": "stop", "tune_by": "together"}
+        for option in typed(args, alone):
+            raise ValueError(f"{option} needs --by NAME, the column of the key.")
         return
     for name, why in (
         ("save", "each key has its own model; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),

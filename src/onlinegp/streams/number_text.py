@@ -14,7 +14,10 @@ from onlinegp.columns.encoders import MISSING
 
 MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # decimal mark: the characters of a number
 
-THOUSANDS = {".": re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?"), ",": re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?")}
+THOUSANDS = {  # no number with thousands begins with 0
+    ".": re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
+    ",": re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
+}
 
 
 @cache

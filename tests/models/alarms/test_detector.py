@@ -127,6 +127,23 @@ def test_the_rate_of_events_is_the_one_that_was_asked_for():
     assert many > 8
 
 
+def test_rates_of_heavy_tails_and_of_rain_are_off_by_as_much_as_the_guide_says():
+    rng = np.random.default_rng(12)
+
+    def rain(wet):
+        return np.where(rng.random(6000) < wet, rng.gamma(0.7, 2.0, 6000), 0.0).round(1)
+
+    streams = {
+        "gaussian": (lambda: rng.standard_normal(6000), 1.2, 1.8),
+        "t3": (lambda: rng.standard_t(3, 6000), 1.6, 2.5),
+        "rain": (lambda: rain(0.3), 1.6, 2.6),
+        "rare rain": (lambda: rain(0.03), 1.3, 2.2),
+    }
+    for name, (draw, low, high) in streams.items():
+        opened = sum(event.end is None for _ in range(20) for event in found(draw(), rate=0.001)[0].events)
+        assert low <= opened / 120 <= high, name
+
+
 def test_confirming_events_lets_the_next_one_be_found():
     plain = confirmed = 0
     for seed in range(30):
@@ -310,6 +327,14 @@ def test_a_value_inside_its_bounds_is_not_said_to_be_outside(kind, words):
     inside = replace(base, kind=kind, observed=1.9, expected=2.0, low=1.5, high=2.5)
     assert words in inside.reason
     assert "instead of" not in inside.reason
+
+
+@pytest.mark.parametrize(("statistic", "words"), [("score 100 up", "more"), ("level 100 down", "less")])
+def test_a_mean_that_the_model_followed_is_told_by_the_side_of_its_evidence(statistic, words):
+    base = found(FAULTS["stuck"](noise(2500)))[1][0]
+    for kind in ("level", "trend"):
+        event = replace(base, kind=kind, observed=3.81, expected=3.802, low=3.5, high=4.104, statistic=statistic)
+        assert f"the target averages slightly {words} than expected" in event.reason
 
 
 def test_a_value_that_is_stuck_in_a_season_is_one_event():

@@ -72,6 +72,15 @@ def test_thousands_that_are_set_apart_are_no_decimal_commas(tmp_path):
         assert f"'{field}' is not a number. {remedy}" in told
 
 
+def test_a_number_that_begins_with_zero_has_no_thousands(tmp_path):
+    (tmp_path / "data.jsonl").write_text('{"x": 1, "y": 2}\n{"x": "0.802", "y": 2}\n')
+    told = inside("run", "data.jsonl", *FIXED, "--target", "x", code=3, cwd=tmp_path).stderr.decode()
+    assert "'0.802' is not a number. If it means 0.802, add --decimal ." in told
+    (tmp_path / "data.csv").write_text("x;y\n" + "".join(f"0,{500 + i};{i % 7}\n" for i in range(40)))
+    told = inside("run", "data.csv", *FIXED, "--out", "o.csv", cwd=tmp_path).stderr.decode()
+    assert "'x' holds numbers with a decimal comma" in told
+
+
 def test_every_command_knows_it(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("x;y\n" + "".join(f"{i % 9},5;{i % 7},25\n" for i in range(60)))

@@ -312,6 +312,17 @@ def test_an_exit_code_where_it_was_asked_for(tmp_path):
     inside(*args, "--flag-exit", code=0)
 
 
+def test_a_run_of_short_series_says_why_it_has_no_events(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "d.csv").write_text(
+        "device,x,y\n" + "".join(f"d{i % 9},{rng.normal():.3f},{rng.normal():.3f}\n" for i in range(900))
+    )
+    args = ["run", "d.csv", *NOISE, "--flag", "0.0001", "--out", "o.csv"]
+    told = inside(*args, "--by", "device", cwd=tmp_path).stderr.decode()
+    assert "events: none; the first 150 rows of a series open no event" in told
+    assert "events: none\n" in inside(*args, cwd=tmp_path).stderr.decode()
+
+
 def test_coverage_by_level_is_that_of_the_intervals():
     """Also where intervals are stretched and the density is not."""
     y = np.random.default_rng(0).standard_normal(1000)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shell import inside
 
-from onlinegp.streams.running.hints import pattern_over_rows, slow_target, uneven
+from onlinegp.streams.running.hints import pattern_over_rows, slow_target, too_narrow, uneven
 
 
 def noise(n, seed=0):
@@ -27,6 +27,29 @@ def test_errors_that_repeat_or_follow_each_other_are_named():
         z[i] += 0.6 * z[i - 1]
     assert pattern_over_rows(z, 0) == "consecutive errors have a correlation of 0.6: try --lags 10"
     assert pattern_over_rows(z, 5).endswith("--lags 10")
+
+
+def test_errors_far_ahead_are_correlated_by_themselves_and_late_targets_exclude_lags():
+    z = noise(1500)
+    ahead = np.convolve(z, np.ones(12), "same")  # errors of 12 rows ahead share 11 rows of noise
+    assert pattern_over_rows(ahead, 10).startswith("consecutive errors")
+    assert pattern_over_rows(ahead, 10, horizon=12) is None
+    wave = z + 1.5 * np.sin(2.0 * np.pi * np.arange(1500) / 24)
+    assert pattern_over_rows(wave, 10, horizon=12).endswith("--lags 24")
+    assert pattern_over_rows(wave, 0, horizon=12) is None  # --delay 12
+
+
+def test_intervals_far_ahead_that_are_too_narrow_are_named(tmp_path):
+    assert too_narrow(np.linspace(0.001, 0.999, 999), 144, late=False) is None
+    off = np.where(np.arange(1000) % 3, 0.999, 0.5)
+    assert "only 33% of the last targets" in too_narrow(off, 144, late=False)
+    assert too_narrow(off, 144, late=False).endswith("onlinegp forecast --steps 144 has intervals that widen")
+    assert too_narrow(off, 144, late=True).endswith("--model krlst --forgetting 1")
+    walk = np.cumsum(0.1 * noise(1200)) + 5.0 * np.sin(np.arange(1200) / 23.0)
+    (tmp_path / "d.csv").write_text("y\n" + "".join(f"{value:.3f}\n" for value in walk))
+    args = ["run", "d.csv", "--lags", "4", "--model", "krlst", "--budget", "30", "--tune", "100", "--out", "o.csv"]
+    assert "--steps 60 has intervals" in inside(*args, "--horizon", "60", cwd=tmp_path).stderr.decode()
+    assert "has intervals" not in inside(*args, cwd=tmp_path).stderr.decode()
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

@@ -8,6 +8,7 @@ from math import floor, log10
 from onlinegp.models.alarms.events import Event
 
 MOST = 3  # largest number of inputs to name
+SLIGHT = 0.05  # a mean that differs from the expected value by a smaller share of its bounds says nothing by its digits
 
 
 def sentence(
@@ -38,6 +39,9 @@ def _what(event: Event, target: str) -> str:
         return f"{target} varies {much} usual"
     y, step = event.observed, event.high - event.low
     inside = y is not None and event.low <= y <= event.high
+    if y is not None and inside and event.kind in ("level", "trend") and abs(y - event.expected) < SLIGHT * step:
+        less = event.statistic.endswith(" down")
+        return f"{target} averages slightly {'less' if less else 'more'} than expected"
     if y is not None:  # enough digits to see the difference from the expected value
         apart = min(abs(y - bound) for bound in ([event.expected] if inside else [event.low, event.high]))
         step = min(step, max(10.0 * apart, 1e-3 * step))

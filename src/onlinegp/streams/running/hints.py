@@ -17,6 +17,7 @@ FOLLOWING = 0.25  # smallest correlation of consecutive errors to report
 UNEVEN = 1.6  # smallest ratio to report of the errors in a quarter of an input to the other errors
 MAX_Z = 4.0  # |z| is clipped here
 SLOW = 0.3  # a target is slow if it changes from row to row by a smaller share of its deviation
+NARROW = 0.85  # intervals of 95% are too narrow, far ahead, if they contain a smaller share of the targets
 NO_BETTER = 0.4  # the errors of a model that follows a slow target are a larger share of its changes
 
 
@@ -35,29 +36,38 @@ class Hints:
             self._rows -= len(self._pieces.popleft()[0])
 
     def sentences(self, names: Sequence[str], *, lags: int | None, horizon: int = 1) -> list[str]:
-        """Return a sentence for each pattern. Do not advise about lags if `lags` is None: the model chooses them."""
+        """Return a sentence for each pattern. Do not advise about lags if `lags` is None: the model chooses them.
+
+        A horizon above 1 without lags is the delay of targets that come late.
+        """
         if not self._pieces:
             return []
-        parts = [(rows.z, rows.scored, X, rows.y, rows.mean) for rows, X in self._pieces]
-        z, scored, X, y, mean = (np.concatenate(part)[-LAST_ROWS:] for part in zip(*parts, strict=True))
+        parts = [(rows.z, rows.scored, X, rows.y, rows.mean, rows.pit) for rows, X in self._pieces]
+        z, scored, X, y, mean, pit = (np.concatenate(part)[-LAST_ROWS:] for part in zip(*parts, strict=True))
         if np.count_nonzero(scored) < FEWEST:
             return []
         z = np.where(scored, np.clip(z, -MAX_Z, MAX_Z), np.nan)
         found = [
-            None if lags is None else pattern_over_rows(z, lags),
+            None if lags is None else pattern_over_rows(z, lags, horizon),
             *(uneven(z, X[:, j], name) for j, name in enumerate(names)),
             slow_target(y[scored], mean[scored]) if names and lags == 0 and horizon == 1 else None,
+            too_narrow(pit[scored], horizon, late=lags == 0) if horizon > 1 else None,
         ]
         return [text for text in found if text is not None]
 
 
-def pattern_over_rows(z: Array, lags: int) -> str | None:
-    """Describe patterns of the errors z over the rows: a season, or a correlation of consecutive errors."""
+def pattern_over_rows(z: Array, lags: int, horizon: int = 1) -> str | None:
+    """Describe patterns of the errors z over the rows: a season, or a correlation of consecutive errors.
+
+    Errors several rows ahead share most of what happened in between, so their correlation is no pattern.
+    """
+    if horizon > 1 and lags == 0:
+        return None  # late targets exclude lags
     for season in find_seasons(z, most=1):
         if season > lags:
             return f"errors repeat every {season:g} rows: try --lags {int(np.ceil(season))}"
     pairs = ~(np.isnan(z[1:]) | np.isnan(z[:-1]))
-    if np.count_nonzero(pairs) < FEWEST or not np.nanstd(z) > 0.0:
+    if horizon > 1 or np.count_nonzero(pairs) < FEWEST or not np.nanstd(z) > 0.0:
         return None
     r = float(np.corrcoef(z[1:][pairs], z[:-1][pairs])[0, 1])
     if r < FOLLOWING:
@@ -73,7 +83,24 @@ def slow_target(y: Array, mean: Array) -> str | None:
     return (
         f"the target changes slowly, by {steps:.2g} in a typical row, and a typical error is {errors:.2g}: these "
         f"figures hold only if each target is known before the next row. If targets will come late or end, as when a "
-        f"sensor is calibrated, measure that with --delay N, and try --model linearrls or --model krlst --forgetting 1"
+        f"sensor is calibrated, measure that with --delay N, and for --model linearrls and "
+        f"--model krlst --forgetting 1, too"
+    )
+
+
+def too_narrow(pit: Array, horizon: int, *, late: bool) -> str | None:
+    """Return that intervals `horizon` rows ahead are too narrow, given the predicted probabilities of the targets."""
+    inside = float(np.mean(np.abs(2.0 * pit - 1.0) <= 0.95))
+    if inside >= NARROW:
+        return None
+    remedy = (
+        "try --model linearrls or --model krlst --forgetting 1"
+        if late
+        else f"onlinegp forecast --steps {horizon} has intervals that widen"
+    )
+    return (
+        f"only {inside:.0%} of the last targets are inside their 95% intervals. A model learns the size of its errors "
+        f"from predictions of the next row, and these are {horizon} rows ahead: {remedy}"
     )
 
 

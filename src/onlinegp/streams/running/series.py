@@ -233,7 +233,12 @@ def _series(
         last = np.append(np.diff(places) > 0, True)
         return Series(key, y[last], X[last], own, step, consecutive=True)
     if places[-1] >= MAX_GRID:
-        raise BadData(f"{path}: {name}{places[-1] + 1:,} rows {step} from {own[0]} to {own[-1]}. Use --gaps ignore.")
+        cut = int(np.argmax(np.diff(places))) + 1
+        odd = lines[order[:cut] if 2 * cut <= len(order) else order[cut:]]
+        raise BadData(
+            f"{path}: {name}{places[-1] + 1:,} rows {step} from {own[0]} to {own[-1]}. If a clock was wrong, "
+            f"correct or remove its rows, such as line {odd[0]}. Otherwise use --gaps ignore."
+        )
     grid, inputs = np.full(places[-1] + 1, np.nan), np.zeros((places[-1] + 1, X.shape[1]))
     grid[places], inputs[places] = y, X  # if two rows have the same time, the later row counts
     return Series(key, grid, inputs, own, step)
@@ -281,7 +286,8 @@ def _in_order(
             rows = "row" if count == 1 else "rows"
             problems.append(f"{count} {rows} {what}{'' if what.endswith('before') else ':'} line {shown}")
             handled.append(remedy)
-    if _at_a_clock_change([dates[i] for i in order[1:][jumps != 1]], step):
+    an_hour = (jumps == 0) | ((jumps - 1) * step.count == 3600)  # is there twice, or missing
+    if _at_a_clock_change([dates[i] for i in order[1:][an_hour]], step):
         handled.append("If this is daylight saving, name the time zone, such as --timezone Europe/Berlin.")
     if problems and gaps == "refuse":
         raise BadData(f"{path}: {name}{'; '.join(problems)}. Use --gaps missing or ignore.")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
+from onlinegp.models.alarms.constants import Constants
 from onlinegp.streams.running.predict_then_learn import size_of
 from onlinegp.streams.running.run import Job
 
+SILENT = int(Constants().silent)
 UNSCORED = "without a target, or predicted before the first target"
 
 
@@ -42,7 +44,7 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     others = figures["rows"] - figures["scored"]
     without = f" ({others} not: {UNSCORED})" if others else ""
     nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
-    lines += [_found(figures["events"])] if "events" in figures else []
+    lines += [_found(figures)] if "events" in figures else []
     if figures.get("commands", {}).get("done"):
         lines.append(f"commands on an event: {figures['commands']['done']}, {figures['commands']['failed']} failed")
     return [
@@ -52,6 +54,8 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     ]
 
 
-def _found(counts: dict[str, int]) -> str:
-    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+def _found(figures: dict[str, Any]) -> str:
+    found = ", ".join(f"{count} {kind}" for kind, count in figures["events"].items() if count)
+    if not found and figures["rows"] < SILENT * figures.get("keys", 1):
+        return f"events: none; the first {SILENT} rows of a series open no event"
     return f"events: {found or 'none'}"
