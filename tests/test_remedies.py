@@ -79,6 +79,25 @@ def test_the_names_of_kafbox_are_those_of_its_page():
             assert not ours.isidentifier() or ours == "none" or f"`{ours}`" in row
 
 
+def test_a_parameter_that_changes_while_a_model_learns():
+    """The change has no effect until `fit`, and says so; with `load(dump())` it has an effect at once."""
+    kept, late, now = (ogp.NLMS(step=1.0).fit(X[:10], Y[:10]) for _ in range(3))
+    for model in (late, now):
+        with pytest.warns(UserWarning, match=r"^step takes effect at the next fit: NLMS .*model\.load\(model\.dump\(\)"):
+            model.step = 0.1
+    now.load(now.dump())
+    assert now.coef_ == late.coef_ == kept.coef_
+    (weight,), x, y = kept.coef_, float(X[10, 0]), float(Y[10])
+    error = y - kept.predict_one(X[10])
+    for model, step in ((kept, 1.0), (late, 1.0), (now, 0.1)):
+        model.learn_one(X[10], y)
+        assert model.coef_[0] == pytest.approx(weight + step * error * x / (1e-6 + x * x + 1.0), rel=1e-12)
+    with pytest.warns(UserWarning, match=r"^model takes effect at the next fit: Scaled learns"):
+        ogp.Scaled(ogp.NLMS()).fit(X, Y).set_params(model__step=0.1)
+    with pytest.warns(UserWarning, match="start.$"):  # what was learned belongs to its kernel
+        ogp.KRLST().fit(X, Y).kernel = RBF(2.0)
+
+
 def test_a_class_where_a_model_is_meant():
     with pytest.raises(TypeError, match=r"got the class KRLST\. Pass KRLST\(\)"):
         ogp.run(ogp.KRLST, X, Y)
