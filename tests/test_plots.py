@@ -139,7 +139,7 @@ def test_a_model_and_its_predictions_draw_themselves():
     both = ogp.KRLST().fit(X, np.column_stack([y, y])).predict_distribution(X)
     Y = np.column_stack([y, y])
     with pytest.raises(
-        ValueError, match=r"^trace must have one output, got 2\. Pass .*: trace\.output\(0\), y\[:, 0\]"
+        ValueError, match=r"^trace must have one output, got 2\. Pass one, and its y: trace\.output\(0\), y\[:, 0\]"
     ):
         plots.learning_curves(Y, {"both": ogp.run(ogp.NLMS(), X, Y)})
     with pytest.raises(ValueError, match=r"output\(0\)"):

@@ -95,6 +95,10 @@ def test_names_of_parameters_in_other_books(cls, name, remedy):
         cls(**{name: 1.0})
 
 
+def test_numbers_of_numpy_are_shown_as_numbers():
+    assert repr(ogp.KRLST(noise=np.float64(0.5), budget=np.int64(20))) == "KRLST(noise=0.5, budget=20)"
+
+
 def test_names_that_are_elsewhere():
     for name, there in (("embed", "datasets.embed"), ("RBF", "kernels.RBF")):
         with pytest.raises(AttributeError, match=rf"Use onlinegp\.{there}\.$"):

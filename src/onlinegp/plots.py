@@ -303,10 +303,8 @@ def _along(y: ArrayLike, trace: Trace | Predictions) -> Array:
         raise TypeError(f"trace must be what onlinegp.run returned, got {type(trace).__name__}. The data y come first.")
     y = np.asarray(y, dtype=np.float64)
     if trace.mean.ndim != 1:
-        raise ValueError(
-            f"{type(trace).__name__.lower()} must have one output, got {trace.mean.shape[1]}. Pass one of them, and its y: "
-            f"trace.output(0), y[:, 0]."
-        )
+        kind, outputs = type(trace).__name__.lower(), trace.mean.shape[1]
+        raise ValueError(f"{kind} must have one output, got {outputs}. Pass one, and its y: trace.output(0), y[:, 0].")
     if y.shape != trace.mean.shape:
         raise ValueError(
             f"y must have one value per row of the {type(trace).__name__.lower()}, in the shape {trace.mean.shape}, "

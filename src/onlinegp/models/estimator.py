@@ -128,7 +128,7 @@ class Estimator:
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
         shown = [
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={_plain(getattr(self, name))!r}"
             for name in self.parameter_names()
             if not _same(getattr(self, name), defaults[name].default)
         ]
@@ -242,6 +242,11 @@ def _replaced(part: Any, name: str, value: Any) -> Any:
     if not is_dataclass(part) or isinstance(part, type) or own not in {f.name for f in fields(part)}:
         raise ValueError(f"Invalid parameter {own!r} for {part!r}. Valid parameters are in get_params().")
     return replace(part, **{own: _replaced(getattr(part, own), inner, value) if inner else value})
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy number as a Python number, which is shorter to read."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _same(value: Any, default: Any) -> bool:
