@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -250,3 +251,12 @@ def test_batch_regression_takes_columns_by_name_too():
     assert np.array_equal(batch.predict(shuffled), batch.predict(X))
     with pytest.raises(ValueError, match="temp"):
         batch.predict(shuffled.select("load"))
+
+
+def test_a_kind_of_frame_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    trace = ogp.run(ogp.NLMS(), np.eye(3), np.ones(3))
+    with pytest.raises(
+        ImportError, match=r"^a frame of pandas requires pandas, which is not installed.*polars, pyarrow"
+    ):
+        trace.to_frame()

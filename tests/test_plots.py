@@ -137,8 +137,15 @@ def test_a_model_and_its_predictions_draw_themselves():
     with pytest.raises(ValueError, match=r"in the shape \(60,\), got \(3,\)"):
         predicted.plot(y[:3])
     both = ogp.KRLST().fit(X, np.column_stack([y, y])).predict_distribution(X)
+    Y = np.column_stack([y, y])
+    with pytest.raises(
+        ValueError, match=r"^trace must have one output, got 2\. Pass one, and its y: trace\.output\(0\), y\[:, 0\]"
+    ):
+        plots.learning_curves(Y, {"both": ogp.run(ogp.NLMS(), X, Y)})
     with pytest.raises(ValueError, match=r"output\(0\)"):
         both.plot()
+    with pytest.raises(TypeError, match=r"^covariance draws models with centers, such as KRLST, got NLMS\.$"):
+        plots.covariance(ogp.NLMS().fit(X, y))
 
 
 def test_something_else_than_a_trace(traces):

@@ -55,15 +55,13 @@ def test_parameters_that_are_passed_by_name(call, rule):
 def test_names_of_kafbox():
     with pytest.raises(TypeError, match=r"'M'\. M is called budget here\. The parameters are kernel, "):
         ogp.KRLST(RBF(), M=100)
-    with pytest.raises(TypeError, match="KAFBOX's nu is 1 - coherence here"):
+    with pytest.raises(TypeError, match="Here nu is 1 - coherence"):
         ogp.kafbox.FBKLMS(nu=0.1)
     with pytest.raises(TypeError, match="lambda is called leak here"):
         ogp.kafbox.NORMA(**{"lambda": 0.1})
     with pytest.raises(TypeError, match="KAFBOX's M has no equivalent here"):
         ogp.KLMS(M=100)
-    with pytest.raises(
-        TypeError, match=r"KAFBOX's kernelpar is the parameter of the kernel, as in RBF\(kernelpar\) here"
-    ):
+    with pytest.raises(TypeError, match=r"Here kernelpar is the parameter of the kernel, as in RBF\(kernelpar\)"):
         ogp.KLMS(eta=0.1, kernelpar=32)
 
 
@@ -77,6 +75,57 @@ def test_the_names_of_kafbox_are_those_of_its_page():
             assert theirs in row
             assert ours == "none" or any(word in parameters for word in ours.split()), (name, theirs)
             assert not ours.isidentifier() or ours == "none" or f"`{ours}`" in row
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "remedy"),
+    [
+        (ogp.LinearRLS, "lam", "lam is called forgetting here"),
+        (ogp.KRLST, "forgetting_factor", "forgetting_factor is called forgetting here"),
+        (ogp.NLMS, "step_size", "step_size is called step here"),
+        (ogp.NLMS, "taps", "Here taps is the number of columns of X, from onlinegp.datasets.embed"),
+        (ogp.QKLMS, "sigma", r"Here sigma is a parameter of the kernel, such as RBF\(length_scale\)"),
+        (ogp.kafbox.PHYPASS, "sigma", "sigma is called coherence here"),
+        (ogp.LinearRLS, "sigma", "argument 'sigma'. The parameters are noise"),
+        (ogp.LinearRLS, "mu", "argument 'mu'. The parameters are noise"),
+    ],
+)
+def test_names_of_parameters_in_other_books(cls, name, remedy):
+    with pytest.raises(TypeError, match=remedy):
+        cls(**{name: 1.0})
+
+
+def test_numbers_of_numpy_are_shown_as_numbers():
+    assert repr(ogp.KRLST(noise=np.float64(0.5), budget=np.int64(20))) == "KRLST(noise=0.5, budget=20)"
+
+
+def test_names_that_are_elsewhere():
+    for name, there in (("embed", "datasets.embed"), ("RBF", "kernels.RBF")):
+        with pytest.raises(AttributeError, match=rf"Use onlinegp\.{there}\.$"):
+            getattr(ogp, name)
+    with pytest.raises(TypeError, match=r"got <class .*RBF'>\. Make one: RBF\(\)\.$"):
+        ogp.KLMS(RBF).fit(X, Y)
+
+
+def test_a_parameter_that_changes_while_a_model_learns():
+    """The change has no effect until `fit`, and says so; with `load(dump())` it has an effect at once."""
+    kept, late, now = (ogp.NLMS(step=1.0).fit(X[:10], Y[:10]) for _ in range(3))
+    for model in (late, now):
+        with pytest.warns(
+            UserWarning, match=r"^step takes effect at the next fit: NLMS .*model\.load\(model\.dump\(\)"
+        ):
+            model.step = 0.1
+    now.load(now.dump())
+    assert now.coef_ == late.coef_ == kept.coef_
+    (weight,), x, y = kept.coef_, float(X[10, 0]), float(Y[10])
+    error = y - kept.predict_one(X[10])
+    for model, step in ((kept, 1.0), (late, 1.0), (now, 0.1)):
+        model.learn_one(X[10], y)
+        assert model.coef_[0] == pytest.approx(weight + step * error * x / (1e-6 + x * x + 1.0), rel=1e-12)
+    with pytest.warns(UserWarning, match=r"^model takes effect at the next fit: Scaled learns"):
+        ogp.Scaled(ogp.NLMS()).fit(X, Y).set_params(model__step=0.1)
+    with pytest.warns(UserWarning, match=r"start\.$"):  # what was learned belongs to its kernel
+        ogp.KRLST().fit(X, Y).kernel = RBF(2.0)
 
 
 def test_a_class_where_a_model_is_meant():

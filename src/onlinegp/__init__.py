@@ -95,6 +95,8 @@ LATER = {  # names that are imported on first use, and their modules
 }
 ELSEWHERE = {  # public names in other modules
     "comparing": ("Blocks", "Comparison", "Permutations"),
+    "datasets": ("channel_switch", "embed", "lorenz", "mackey_glass", "robot_arm"),
+    "kernels": ("Linear", "Matern12", "Matern32", "Matern52", "Polynomial", "RBF"),
     "parallel": ("fit_parallel",),
     "predictions": ("Components", "Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT"),
     "recipes": ("dictionaries", "forgetting", "pruning"),

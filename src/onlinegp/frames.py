@@ -205,7 +205,13 @@ def build(columns: dict[str, Any], where: Origin) -> Any:
     """Build a frame of the same kind and with the same index as the original frame."""
     if where.kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {where.kind!r}.")
-    frame = _narwhals().from_dict(columns, backend=where.kind).to_native()
+    try:
+        frame = _narwhals().from_dict(columns, backend=where.kind).to_native()
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"a frame of {where.kind} requires {where.kind}, which is not installed. Install it, or choose another "
+            f"library that you have with `kind`: {', '.join(KINDS)}."
+        ) from error
     if where.index is not None:
         frame.index = where.index
     return frame

@@ -203,6 +203,8 @@ def covariance(model: Any, *, ax: Axes | None = None) -> AxesImage:
 
     The centers are sorted by their first input. White is zero, blue positive, red negative.
     """
+    if not hasattr(type(model), "posterior_cov_"):
+        raise TypeError(f"covariance draws models with centers, such as KRLST, got {type(model).__name__}.")
     order = np.argsort(model.centers_[:, 0], kind="stable")
     Sigma = model.posterior_cov_[np.ix_(order, order)]
     ax = _axes(ax, "center", "center")
@@ -300,10 +302,13 @@ def _along(y: ArrayLike, trace: Trace | Predictions) -> Array:
     if not isinstance(trace, Trace | Predictions):
         raise TypeError(f"trace must be what onlinegp.run returned, got {type(trace).__name__}. The data y come first.")
     y = np.asarray(y, dtype=np.float64)
-    if trace.mean.ndim != 1 or y.shape != trace.mean.shape:
+    if trace.mean.ndim != 1:
+        kind, outputs = type(trace).__name__.lower(), trace.mean.shape[1]
+        raise ValueError(f"{kind} must have one output, got {outputs}. Pass one, and its y: trace.output(0), y[:, 0].")
+    if y.shape != trace.mean.shape:
         raise ValueError(
             f"y must have one value per row of the {type(trace).__name__.lower()}, in the shape {trace.mean.shape}, "
-            f"got {y.shape}. With several outputs, pass one of them: output(0)."
+            f"got {y.shape}."
         )
     return y
 

@@ -39,6 +39,26 @@ def test_never_worse_than_any_suggested_model(cls):
     assert trial.rows == 160 * trial.tried <= EFFORT + 160 * len(found)
 
 
+def test_a_linear_filter_tuned_on_a_smooth_series_finds_large_weights():
+    """Past values that are nearly equal need weights that a prior of one does not allow."""
+    X, y = ogp.datasets.embed(ogp.datasets.lorenz(1200)[:, 0] / 8.0, 6, horizon=5)
+    tuning, rest = slice(0, 600), slice(600, None)
+    trial = best_of(ogp.LinearRLS, [SMOOTH], lambda model: prequential(model, X[tuning], y[tuning]))
+
+    def error(model: ogp.OnlineRegressor) -> float:
+        return float(((model.fit(X[tuning], y[tuning]).run(X[rest], y[rest]).mean - y[rest]) ** 2).mean())
+
+    assert trial.params["prior"] > 1.0
+    assert error(trial.build()) < error(ogp.LinearRLS(noise=SMOOTH.noise)) / 4
+
+
+def test_a_filter_without_a_kernel_does_not_spend_its_effort_on_kernels():
+    X, y = wavy(100)
+    trials = [best_of(ogp.NLMS, found, lambda model: prequential(model, X, y)) for found in ([SMOOTH], [SMOOTH, OTHER])]
+    assert trials[0].tried == trials[1].tried == 1 + len(search_of(ogp.NLMS).tried["step"])
+    assert trials[0].params == trials[1].params
+
+
 def test_qklms_tuned_for_itself_beats_qklms_with_the_kernel_of_a_gp():
     X, y = wavy(2600)
     tuning, rest = slice(0, 600), slice(600, None)

@@ -64,6 +64,19 @@ def test_embed_pairs_a_signal_with_a_target(horizon):
     assert not np.shares_memory(y, d)
 
 
+def test_embed_pairs_a_signal_with_several_targets():
+    s, both = np.arange(6.0), np.arange(12.0).reshape(6, 2)
+    X, Y = embed(s, 2, target=both)
+    for j in (0, 1):
+        X_j, y_j = embed(s, 2, target=both[:, j])
+        assert np.array_equal(X, X_j)
+        assert np.array_equal(Y[:, j], y_j)
+    with pytest.raises(ValueError, match=r"Pass one column, series\[:, 0\], or embed each column"):
+        embed(both, 2)
+    with pytest.raises(ValueError, match="target contains NaN"):
+        embed(s, 2, target=np.where(both == 3.0, np.nan, both))
+
+
 def test_embed_refuses_what_it_cannot_embed():
     with pytest.raises(ValueError, match=r"at least 6 samples with lags=5 and horizon=1, got 5"):
         embed(np.arange(5.0), 5)
@@ -71,8 +84,8 @@ def test_embed_refuses_what_it_cannot_embed():
         embed(np.arange(5.0), 2, horizon=-5, target=np.arange(5.0))
     with pytest.raises(ValueError, match=r"same number of samples, got 5 and 4\. Cut"):
         embed(np.arange(5.0), 2, target=np.arange(4.0))
-    with pytest.raises(ValueError, match="target must have one dimension"):
-        embed(np.arange(5.0), 2, target=np.ones((5, 2)))
+    with pytest.raises(ValueError, match="target must have two dimensions"):
+        embed(np.arange(5.0), 2, target=np.ones((5, 2, 1)))
     with pytest.raises(ValueError, match="horizon must be at least 1, got 0"):
         embed(np.arange(5.0), 2, horizon=0)
     with pytest.raises(TypeError, match="horizon must be a whole number"):

@@ -15,7 +15,7 @@ from onlinegp.auto.targets import ROBUST, isolated
 from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential
-from onlinegp.batch.search_space import search_of, suggested
+from onlinegp.batch.search_space import search_of, suggested, uses_kernel
 from onlinegp.checks import Array, check_Xy
 from onlinegp.kernels import RBF
 from onlinegp.learner import Learner
@@ -235,7 +235,7 @@ class _Search:
 
     def _found(self, cls: type[OnlineRegressor], given: dict[str, Any]) -> list[Hyperparameters]:
         """Return kernels and noises to start from."""
-        if not any("kernel" in name or "length_scale" in name for name in cls.parameter_names()):
+        if not uses_kernel(cls):
             return [Hyperparameters(RBF(), linear_noise(self.Z, self.T), 1.0, 0.0, len(self.T))]
         if given.get("kernel") is not None:
             return hyperparameters(self.Z, self.T, given)

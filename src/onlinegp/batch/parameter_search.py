@@ -13,7 +13,7 @@ import numpy as np
 
 from onlinegp.batch.likely_kernels import Hyperparameters, likely_kernels, likely_noise
 from onlinegp.batch.maximum_posterior import Progress
-from onlinegp.batch.search_space import Move, search_of, suggested
+from onlinegp.batch.search_space import Move, search_of, suggested, uses_kernel
 from onlinegp.checks import Array
 from onlinegp.models import OnlineRegressor
 from onlinegp.processes import Jobs
@@ -129,7 +129,7 @@ def best_of(
     ----------
     candidate : class of models
     found : list of Hyperparameters
-        Kernels and noises. Other parameters are suggested for each of them.
+        Kernels and noises. Other parameters are suggested for each of them. Without a kernel, only the first is used.
     judge : callable
         Returns the outcome of an unfitted model; see `prequential`.
     budget : int
@@ -149,7 +149,8 @@ def best_of(
     """
     search = search_of(candidate)
     searched = search.tried if searched is None else searched
-    spaces = [_Space(candidate, one, judge, budget, given or {}, searched, by or search.by) for one in found]
+    starts = found if uses_kernel(candidate) else found[:1]
+    spaces = [_Space(candidate, one, judge, budget, given or {}, searched, by or search.by) for one in starts]
     for space in spaces:
         space.search(effort // len(spaces), until, None if seed is None else np.random.default_rng(seed))
     best = max(spaces, key=lambda space: space.merit(space.best))

@@ -148,6 +148,11 @@ def search_of(cls: type[OnlineRegressor]) -> Search:
     return Search()
 
 
+def uses_kernel(cls: type[OnlineRegressor]) -> bool:
+    """Return whether a class has a kernel, or length scales, among its parameters."""
+    return any("kernel" in name or "length_scale" in name for name in cls.parameter_names())
+
+
 def suggested(cls: type[OnlineRegressor], kernel: Kernel, noise: float, budget: int | None) -> dict[str, Any]:
     """Return suggested parameters of a class for a tuned kernel and noise. Parameters that it lacks are left out.
 
@@ -190,6 +195,9 @@ FILTER: Mapping[str, tuple[Move, ...]] = {
 KERNELS = {**FILTER, "kernels": tuple(Each(LengthScales(factor)) for factor in (0.25, 0.5, 2.0, 4.0))}
 PENALTY = {**FILTER, "penalty": times(0.01, 0.1, 10.0)}
 LINEAR_NOISE = times(3.0, 10.0, 30.0, 100.0, 1000.0)  # nonlinear effects count as noise, too
+# Inputs that are nearly equal, as in smooth series, need large weights. With an even weaker prior, a column that is
+# constant while tuning gets a huge weight as soon as it varies
+LINEAR_PRIOR = times(10.0, 100.0)
 DRIFT = times(1e-4, 1e-2, 0.1, 10.0, 100.0)
 LINEAR_STEP = times(0.01, 0.03, 0.1, 0.3, 2.0)
 
@@ -221,7 +229,7 @@ SEARCHES: Mapping[type, Search] = {  # {class or base class: search}
         suggest=lambda *_: {"transition": 1.0, "forgetting": MEMORY},
     ),
     NeighborsRegressor: Search({"forgetting": FORGETTING}, suggest=lambda *_: {"store": STORE}),
-    LinearRLS: Search({"noise": LINEAR_NOISE, "forgetting": FORGETTING}),
+    LinearRLS: Search({"forgetting": FORGETTING, "prior": LINEAR_PRIOR, "noise": LINEAR_NOISE}),
     Kalman: Search({"noise": LINEAR_NOISE, "drift": DRIFT}),
     ProbLMS: Search({"noise": LINEAR_NOISE, "drift": DRIFT}),
     LMS: Search({"step": LINEAR_STEP}, "error"),

@@ -26,13 +26,14 @@ def embed(
     horizon : int, optional
         How many steps ahead the target is. Without `target` at least 1, the default. With `target` the default is 0,
         and a negative number is a delay: an equalizer of delay 2 has horizon -2.
-    target : array_like of shape (n,), optional
-        Another signal, sampled at the same times; the series itself if None.
+    target : array_like of shape (n,) or (n, outputs), optional
+        Another signal, or several, such as those of two microphones, sampled at the same times; the series itself if
+        None.
 
     Returns
     -------
     X : ndarray of shape (rows, lags)
-    y : ndarray of shape (rows,)
+    y : ndarray of shape (rows,) or (rows, outputs)
 
     Examples
     --------
@@ -45,7 +46,7 @@ def embed(
     """
     lags = count(lags=lags)
     s = _one_signal("series", series)
-    d = s if target is None else _one_signal("target", target)
+    d = s if target is None else _signals("target", target)
     if len(d) != len(s):
         raise ValueError(
             f"series and target must have the same number of samples, got {len(s)} and {len(d)}. Cut the longer one."
@@ -64,5 +65,13 @@ def embed(
 def _one_signal(name: str, values: ArrayLike) -> Array:
     signal = np.asarray(values)
     if signal.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got shape {signal.shape}. Pass one column: {name}[:, 0].")
-    return check_X(signal.reshape(-1, 1), name=name)[:, 0]
+        raise ValueError(
+            f"{name} must have one dimension, got shape {signal.shape}. Pass one column, {name}[:, 0], or embed each "
+            f"column and put the rows side by side with np.hstack."
+        )
+    return _signals(name, signal)
+
+
+def _signals(name: str, values: ArrayLike) -> Array:
+    signals = np.asarray(values)
+    return check_X(signals.reshape(-1, 1), name=name)[:, 0] if signals.ndim == 1 else check_X(signals, name=name)

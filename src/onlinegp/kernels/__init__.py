@@ -77,5 +77,6 @@ def kernel_or_default(kernel: Any) -> Kernel:
         foreign = type(kernel).__module__.startswith("sklearn.")
         hint = " Convert it: onlinegp.kernels.sklearn.from_sklearn(kernel)." if foreign else ""
         hint = other_name(kernel) if isinstance(kernel, str) else hint
+        hint = f" Make one: {kernel.__name__}()." if isinstance(kernel, type) and issubclass(kernel, Kernel) else hint
         raise TypeError(f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {kernel!r}.{hint}")
     return kernel

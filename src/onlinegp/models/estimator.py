@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
@@ -85,7 +86,7 @@ class Estimator:
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name. They take effect at the next `fit`."""
+        """Set parameters by name. They take effect at the next `fit`, or at once with ``model.load(model.dump())``."""
         for name in sorted(params, key=lambda name: "__" in name):  # first the kernel, then its parts
             own, _, inner = name.partition("__")
             value = params[name]
@@ -100,6 +101,14 @@ class Estimator:
                 )
             setattr(self, own, _replaced(getattr(self, own), inner, value) if inner else value)
         return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute. Warn if it is a parameter of a model that is learning, which keeps the old value."""
+        super().__setattr__(name, value)
+        if getattr(self, "_learner", None) is not None and name in self.parameter_names():
+            remedy = "" if "kernel" in name else " To continue with it from here: model.load(model.dump())."
+            message = f"{name} takes effect at the next fit: {type(self).__name__} learns with the value at the start."
+            warnings.warn(message + remedy, stacklevel=2)
 
     def unfitted(self) -> Self:
         """Return an unfitted copy with the same parameters. Inner estimators are unfitted copies, too."""
@@ -119,7 +128,7 @@ class Estimator:
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
         shown = [
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={_plain(getattr(self, name))!r}"
             for name in self.parameter_names()
             if not _same(getattr(self, name), defaults[name].default)
         ]
@@ -233,6 +242,11 @@ def _replaced(part: Any, name: str, value: Any) -> Any:
     if not is_dataclass(part) or isinstance(part, type) or own not in {f.name for f in fields(part)}:
         raise ValueError(f"Invalid parameter {own!r} for {part!r}. Valid parameters are in get_params().")
     return replace(part, **{own: _replaced(getattr(part, own), inner, value) if inner else value})
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy number as a Python number, which is shorter to read."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _same(value: Any, default: Any) -> bool:

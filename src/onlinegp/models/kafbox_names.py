@@ -1,4 +1,4 @@
-"""Translate the parameter names of KAFBOX in error messages."""
+"""Translate the parameter names of KAFBOX, and other common names, in error messages."""
 
 from __future__ import annotations
 
@@ -52,12 +52,25 @@ RENAMED: dict[str, dict[str, str]] = {
 KERNEL = {
     "kerneltype": "the kernel, such as RBF(1.0)",
     "kernelpar": "the parameter of the kernel, as in RBF(kernelpar)",
+    **dict.fromkeys(("sigma", "gamma", "length_scale"), "a parameter of the kernel, such as RBF(length_scale)"),
 }
+COMMON = {  # names in other books and libraries, for models that have these parameters
+    **dict.fromkeys(("mu", "eta", "step_size", "learning_rate"), "step"),
+    **dict.fromkeys(("lam", "forgetting_factor"), "forgetting"),
+}
+INPUTS = dict.fromkeys(("taps", "order", "filter_length"), "the number of columns of X, from onlinegp.datasets.embed")
+LINEAR = ("LMS", "NLMS", "LinearRLS", "ProbLMS", "Kalman")  # without a kernel
 
 
 def renamed(model: str, names: list[str]) -> str:
-    """Return sentences that translate KAFBOX's parameters among `names` for a model, or ""."""
-    known = KERNEL | RENAMED.get(model, {})
+    """Return sentences that translate parameters of KAFBOX and others among `names` for a model, or ""."""
+    own = RENAMED.get(model, {})
+    known = (
+        INPUTS
+        | ({} if model in LINEAR else KERNEL)
+        | {theirs: here for theirs, here in COMMON.items() if here in own.values()}
+        | own
+    )
     theirs = {name: name.rstrip("_") for name in names}  # lambda_, because Python reserves lambda
     return " ".join(_sentence(name, known[key]) for name, key in theirs.items() if key in known)
 
@@ -65,4 +78,4 @@ def renamed(model: str, names: list[str]) -> str:
 def _sentence(name: str, here: str) -> str:
     if here == "none":
         return f"KAFBOX's {name} has no equivalent here."
-    return f"{name} is called {here} here." if here.isidentifier() else f"KAFBOX's {name} is {here} here."
+    return f"{name} is called {here} here." if here.isidentifier() else f"Here {name} is {here}."

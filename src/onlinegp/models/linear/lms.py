@@ -77,6 +77,9 @@ class NLMS(LinearRegressor):
     As Bayesian linear regression with step = 1, NLMS keeps the prior covariance I of the weights, with noise = epsilon.
     The variance of y is (epsilon + x'x) / step, which does not shrink. Do not use it as a measure of uncertainty.
 
+    It learns slowly if inputs are far from zero compared with their spread, such as raw readings around 2000. Then
+    standardize them with :class:`~onlinegp.Scaled`.
+
     Use it instead of :class:`~onlinegp.LMS` if the power of the input changes. If inputs are correlated,
     :class:`~onlinegp.LinearRLS` learns faster.
 
