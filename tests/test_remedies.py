@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +123,9 @@ def test_a_parameter_that_changes_while_a_model_learns():
     for model, step in ((kept, 1.0), (late, 1.0), (now, 0.1)):
         model.learn_one(X[10], y)
         assert model.coef_[0] == pytest.approx(weight + step * error * x / (1e-6 + x * x + 1.0), rel=1e-12)
-    with pytest.warns(UserWarning, match=r"^model takes effect at the next fit: Scaled learns"):
-        ogp.Scaled(ogp.NLMS()).fit(X, Y).set_params(model__step=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # as in scikit-learn, `fit` follows
+        ogp.Scaled(ogp.NLMS()).fit(X, Y).set_params(model__step=0.1).fit(X, Y)
     with pytest.warns(UserWarning, match=r"start\.$"):  # what was learned belongs to its kernel
         ogp.KRLST().fit(X, Y).kernel = RBF(2.0)
 

@@ -99,7 +99,7 @@ class Estimator:
                     f"{name} cannot be set while {own} is None. Set {own} first, or both at once: "
                     f"set_params({first}, {name}={value!r})."
                 )
-            setattr(self, own, _replaced(getattr(self, own), inner, value) if inner else value)
+            super().__setattr__(own, _replaced(getattr(self, own), inner, value) if inner else value)
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
