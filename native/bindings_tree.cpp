@@ -95,7 +95,7 @@ static nb::object interval_one(TreeEngine& tree, nb::handle x, double level, Num
     const Moments moments = tree.predict_one(sample.data());
     const double low = tree.quantile_one(sample.data(), 0.5 * (1 - level), quantiles.data());
     const double high = tree.quantile_one(sample.data(), 0.5 * (1 + level), quantiles.data() + K);
-    return nb::make_tuple(moments.mean, moments.std, low, high);
+    return nb::make_tuple(moments.mean, moments.std, low, std::max(low, high));  // rounding may exchange them
 }
 
 // Work without the lock of the interpreter, until a signal arrives

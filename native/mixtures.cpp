@@ -28,7 +28,7 @@ void log_density(const Kinds& kinds, const Mixtures& of, const double* y, double
 }
 
 double quantile(const Kinds& kinds, const Components& row, double p, const double* quantiles) {
-    constexpr int MOST_STEPS = 200;
+    constexpr int MOST_STEPS = 2200;  // more than bisection needs between any two doubles
     constexpr double EPS = std::numeric_limits<double>::epsilon(), SMALL = 1e-3;
     constexpr double SHORT = 1e-6;  // share of a scale: after a smaller step, only the last digit may be wrong
     double low = INFINITY, high = -INFINITY, least = INFINITY, y = 0;

@@ -24,9 +24,9 @@ class Workspace {
         Vector inputs, targets;            // inputs and targets of the inner node, if they differ from the row
         std::vector<int64_t> sizes;        // after each row of a block
         std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
+        int relearning = 0;                // how many outer nodes let this node learn rows from scratch at the moment
     };
     std::vector<Slot> slots;
-    int relearning = 0;  // how many nodes let those inside learn rows from scratch at the moment
 };
 
 // All nodes of a tree learn a row, or none: calls consist of whole chunks, and nothing in a chunk can fail after

@@ -34,6 +34,7 @@ class ResidualModel final : public OnRows<Residual> {
         return n;
     }
     void reserve(int64_t rows) override {
+        if (rows > 1) next_seen_ = false;  // more memory does not keep its neighbors
         grow(rows_after(rows));
         next_.question.reserve(std::min(prior_.neighbors, rows_after(rows)));
     }

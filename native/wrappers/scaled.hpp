@@ -114,9 +114,15 @@ class Scaled final : public Outer {
     }
 
   private:
+    // Marks only the nodes inside, because members of a mixture share the workspace on several threads
     struct Relearning {
-        explicit Relearning(Workspace& w) : w(w) { w.relearning++; }
-        ~Relearning() { w.relearning--; }
+        Relearning(Node& inside, Workspace& w) : nodes(nodes_of(inside)), w(w) {
+            for (const Node* one : nodes) one->slot(w).relearning++;
+        }
+        ~Relearning() {
+            for (const Node* one : nodes) one->slot(w).relearning--;
+        }
+        const std::vector<Node*> nodes;
         Workspace& w;
     };
     // Until the scales are final
@@ -156,7 +162,7 @@ class Scaled final : public Outer {
         try {
             start_again(w);
         } catch (const std::bad_alloc&) {  // `reserve` and `flush` try again, unless an outer node does
-            if (w.relearning) throw;
+            if (slot(w).relearning) throw;
         }
     }
     void estimate() {
@@ -178,7 +184,7 @@ class Scaled final : public Outer {
         early_->behind = true;
         early_->fresh.load(*inner);
         inner->reserve(n, w);
-        const Relearning relearning(w);
+        const Relearning relearning(*inner, w);
         inner->learn(n, inputs(n, early_->X.data(), w), targets(n, early_->Y.data(), w), w);
         early_->behind = false;
         if (n < rule_.rows) return;

@@ -120,6 +120,21 @@ def test_a_component_without_weight_does_not_count():
     assert np.isfinite(draw(predicted, np.random.default_rng(0))).all()
 
 
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+def test_intervals_of_components_of_very_different_sizes(engine, monkeypatch):
+    if engine == "python":
+        monkeypatch.setattr("onlinegp.predictions.components.native", lambda: None)
+    weights, scales = np.array([[0.999, 1e-50, 0.001]]), np.array([[1.0, 1e148, 0.1]])
+    far = Components(weights, np.array([[0.0, -0.1, -1e147]]), scales, (INF, INF, INF))
+    expected = stats.norm.ppf((np.array([0.05, 0.95]) - 0.001) / 0.999)
+    np.testing.assert_allclose(np.concatenate(far.interval(0.9)), expected, rtol=1e-12)
+    rng = np.random.default_rng(0)  # scales below the last digit of the means
+    means = 1e17 * rng.uniform(1.0, 2.0, (300, 3))
+    near = Components(np.full((300, 3), [1e-12, 1e-130, 1.0]), means, np.full((300, 3), [0.9, 1e17, 0.1]), (INF,) * 3)
+    low, high = near.interval(0.9)
+    assert (low <= high).all()
+
+
 @pytest.mark.parametrize("degrees", [(INF,), (3.0,), (INF, 3.0)], ids=str)
 def test_a_scale_of_zero_is_a_point_mass(degrees):
     shape = (3, len(degrees))

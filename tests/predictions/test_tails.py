@@ -82,3 +82,13 @@ def test_what_is_above_and_what_is_below_are_one(degrees):
     student = StudentT(MEAN, SCALE, degrees)
     for kind in (GAUSSIAN, student, MixtureOf(np.tile([0.3, 0.7], (6, 1)), (GAUSSIAN, student))):
         assert kind.cdf(Y) + kind.survival(Y) == pytest.approx(np.ones(6), abs=1e-15)
+
+
+@pytest.mark.filterwarnings("error")
+def test_distances_beyond_all_numbers():
+    for scale in (1e-150, 1e-300):
+        for kind in (Gaussian(np.zeros(1), np.full(1, scale)), StudentT(np.zeros(1), np.full(1, scale), 4.0)):
+            assert kind.log_density([-1e149]) == -np.inf
+            assert kind.cdf([-1e149]) < 1e-300
+            assert kind.survival([1e149]) < 1e-300
+            assert kind.tail([1e149]) < 1e-300

@@ -14,7 +14,7 @@ from onlinegp.checks import Array, probability
 from onlinegp.sparkline import sparkline
 
 SMALLEST = 1e-300  # smallest probability for a normal quantile
-MOST_STEPS = 200  # iterations, more than bisection needs between two doubles of similar magnitude
+MOST_STEPS = 2200  # iterations, more than bisection needs between any two doubles
 SMALL = 1e-3  # below this, probabilities have a small relative error; above, a small absolute error
 EPS = float(np.finfo(np.float64).eps)
 WIDE = "Use 0.95 for 95% intervals, and 0.99 or 0.999 for wide ones."
@@ -76,7 +76,8 @@ class Predictions(ABC):
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the central interval that contains y with probability `level`."""
         level = probability(WIDE, level=level)
-        return self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
+        low, high = self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
+        return low, np.maximum(low, high)  # rounding may exchange them
 
     def _values(self, y: ArrayLike) -> Array:
         """Check that y is a number or has the shape of the mean. (n, 1) and (n,) would broadcast to (n, n)."""

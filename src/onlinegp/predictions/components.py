@@ -160,7 +160,7 @@ class Components(Predictions):
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         level = probability(WIDE, level=level)
         low, high = (self._unstretched_quantile(p) for p in (0.5 * (1.0 - level), 0.5 * (1.0 + level)))
-        return self.stretched(low), self.stretched(high)
+        return self.stretched(low), self.stretched(np.maximum(low, high))  # rounding may exchange them
 
     def _unstretched_quantile(self, p: float) -> Array:
         own = component_quantiles(self.degrees, p)

@@ -29,7 +29,7 @@ class Gaussian(Predictions):
     def log_density(self, y: ArrayLike) -> Array:
         # -((y - mean) / std)^2 / 2 - log(std) - log(2 pi) / 2
         r = self._standardized(y)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             density = -0.5 * r**2 - np.log(self.std) - HALF_LOG_2PI
         return density if np.all(self.std) else np.where(np.isinf(r), -np.inf, density)
 
@@ -54,10 +54,9 @@ class Gaussian(Predictions):
     def _standardized(self, y: ArrayLike) -> Array:
         """Return (y - mean) / std, and 0 where y = mean, even if std is zero."""
         e = self._values(y) - self.mean
-        if np.all(self.std):
-            return e / self.std
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(e == 0.0, 0.0, e / self.std)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            r = e / self.std
+        return r if np.all(self.std) else np.where(e == 0.0, 0.0, r)
 
 
 def normal_cdf(z: Array) -> Array:
@@ -102,7 +101,8 @@ class StudentT(Predictions):
         # log Gamma((nu + 1) / 2) - log Gamma(nu / 2) - log(pi nu) / 2 - log(scale) - (nu + 1) / 2 log(1 + r^2 / nu)
         nu = self.degrees
         r = self._standardized(y)
-        return student_constant(nu) - np.log(self.scale) - 0.5 * (nu + 1.0) * np.log1p(r * r / nu)
+        with np.errstate(over="ignore"):
+            return student_constant(nu) - np.log(self.scale) - 0.5 * (nu + 1.0) * np.log1p(r * r / nu)
 
     def cdf(self, y: ArrayLike) -> Array:
         return student_cdf(self.degrees, self._standardized(y))
@@ -117,7 +117,8 @@ class StudentT(Predictions):
         return StudentT(center + scale * self.mean, scale * self.scale, self.degrees)
 
     def _standardized(self, y: ArrayLike) -> Array:
-        return (self._values(y) - self.mean) / self.scale
+        with np.errstate(over="ignore"):
+            return (self._values(y) - self.mean) / self.scale
 
 
 def student_std(nu: float) -> float:

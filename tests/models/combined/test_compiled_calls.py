@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from threading import Thread
@@ -13,6 +14,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.engine import available
 from onlinegp.engine.compiled import nodes
+from onlinegp.kernels import RBF
 from onlinegp.learner import Outcome
 
 RNG = np.random.default_rng(3)
@@ -33,16 +35,14 @@ def rows_of(contents: dict[str, Any]) -> set[int]:
     return seen
 
 
-@pytest.mark.parametrize("known", [1, 3, 17])
-def test_a_prediction_of_the_first_row_of_a_block_changes_nothing(known: int) -> None:
+@pytest.mark.parametrize(("known", "stop"), [(1, 200), (3, 200), (17, 200), (2, 7), (4, 9)])
+def test_a_prediction_of_the_first_row_of_a_block_changes_nothing(known: int, stop: int) -> None:
     traces = []
     for asks in (False, True):
-        model = ogp.Calibrated(ogp.ResidualGP())
-        for x, y in zip(X[:known], Y[:known], strict=True):
-            model.learn_one(x, y)
+        model = ogp.Calibrated(ogp.ResidualGP()).fit(X[:known], Y[:known])
         if asks:
             model.predict_one(X[known])
-        traces.append(model.run(X[known:200], Y[known:200]))
+        traces.append(model.run(X[known:stop], Y[known:stop]))
     assert np.array_equal(traces[0].mean, traces[1].mean)
 
 
@@ -97,6 +97,17 @@ class Slow:
 
 
 @native
+def test_members_learn_their_scales_at_the_same_row_on_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = []
+    for threads in ("1", "2"):  # a thread sanitizer checks the second
+        monkeypatch.setenv("ONLINEGP_THREADS", threads)
+        members = [ogp.Scaled(ogp.KLMS(RBF(0.5 + 0.01 * i)), rows=320) for i in range(100)]  # enough work for two
+        contents.append(ogp.Mixture(members).fit(X, Y).dump()["learned"])  # type: ignore[index]
+    for name, value in contents[0].items():
+        assert np.array_equal(value, contents[1][name]), name
+
+
+@native
 def test_a_thread_that_reads_late_does_not_bring_back_what_was_before() -> None:
     model, twin = tree().fit(X[:100], Y[:100]), tree().fit(X[:150], Y[:150])
     learner: Any = model._learner
@@ -133,6 +144,7 @@ print(np.array_equal(one.run(X[more], y[more]).mean, twin.run(X[more], y[more]).
 
 @native
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and RLIMIT_AS")
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the address sanitizer aborts without memory")
 @pytest.mark.parametrize("leaf", ["local", "residual", "steps"])
 def test_where_memory_ends_all_members_have_the_same_rows(leaf: str) -> None:
     done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY, leaf], capture_output=True, text=True, check=False)
