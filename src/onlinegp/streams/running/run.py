@@ -91,6 +91,7 @@ class Job:
     def __post_init__(self) -> None:
         self.rows = self.saved_rows = self.start_rows = 0
         self.score = Score(self.level)
+        self.later = Score(self.level)  # of the rows after the first rows, in a run from the start
         self.position = self.source.position
         self.began = self._saved_at = monotonic()
         self.idle = 0.0  # seconds of tuning
@@ -210,6 +211,8 @@ class Job:
             self._emit(block, start, error.predicted)
             raise
         self._emit(block, start, predicted)
+        if self.first is not None and self.start_rows == 0:
+            self.later.add(self._written[-1])
         if self.hints is not None:
             self.hints.add(self._written[-1], X)
 
