@@ -188,9 +188,13 @@ def finite(numbers: Any, name: str) -> Array:
         what = "infinity" if np.isinf(values[row]) else "NaN or nothing"
         raise ValueError(
             f"{name} contains {what} at row {row} (counted from 0). Every value must be finite (no NaN, no inf); "
-            f"drop or impute this row."
+            f"drop or impute this row{_imputing(name)}."
         )
     return values
+
+
+def _imputing(name: str) -> str:
+    return "" if name == "y" else ", or use onlinegp.Columns(model, missing='impute')"
 
 
 def origin(X: Any) -> Origin | None:
@@ -205,7 +209,10 @@ def build(columns: dict[str, Any], where: Origin) -> Any:
     """Build a frame of the same kind and with the same index as the original frame."""
     if where.kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {where.kind!r}.")
-    frame = _narwhals().from_dict(columns, backend=where.kind).to_native()
+    try:
+        frame = _narwhals().from_dict(columns, backend=where.kind).to_native()
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{error}. Install it, or choose another frame: {', '.join(KINDS)}.") from None
     if where.index is not None:
         frame.index = where.index
     return frame
