@@ -138,6 +138,9 @@ def test_a_series_of_several_outputs_may_be_rows_with_names():
     assert np.array_equal(frames.series([{"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}]), [[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match="Complex data not supported: y has dtype complex128"):
         frames.series([1.0 + 2.0j])
+    for times in (pd.Series(pd.date_range("2026", periods=3)), pl.Series([datetime(2026, 1, 1)])):
+        with pytest.raises(TypeError, match=r"y must hold numbers: got times of .* such as df\['y'\]"):
+            frames.series(times)
 
 
 @every_kind

@@ -163,6 +163,8 @@ def series(y: Any) -> Array:
         kind = np.asarray(y).dtype
         raise ValueError(f"Complex data not supported: y has dtype {kind}. Pass real and imaginary parts separately.")
     try:
+        if hasattr(y, "dtype") and (kind := np.asarray(y).dtype).kind in "mM":
+            raise TypeError(f"got times of dtype {kind}")
         return np.asarray(read(y)[0] if is_records(y) else y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(f"y must hold numbers: {error}. Pass one column of a data frame, such as df['y'].") from None
