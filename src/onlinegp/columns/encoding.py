@@ -181,7 +181,8 @@ def _warn_of(name: str, kind: str, values: list[Any], rules: Rules) -> None:
 
 
 def _warn_of_limit(text: str) -> None:
-    warn(f"{text}. Use a larger limit=, or drop the column if each row has its own text.", stacklevel=2)
+    remedy = "Use a larger limit=, convert numbers, or drop the column if each row has its own text"
+    warn(f"{text}. {remedy}.", stacklevel=2)
 
 
 def _missing(value: Any) -> bool:

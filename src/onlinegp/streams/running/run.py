@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from time import monotonic
 from typing import Any
@@ -211,8 +211,6 @@ class Job:
             self._emit(block, start, error.predicted)
             raise
         self._emit(block, start, predicted)
-        if self.first is not None and self.start_rows == 0:
-            self.later.add(self._written[-1])
         if self.hints is not None:
             self.hints.add(self._written[-1], X)
 
@@ -257,6 +255,9 @@ class Job:
             for name, observer in self.observers.items():
                 if name != "flags":  # flags have received the rows when they were written
                     observer.add(rows)
+            if self.first is not None and self.start_rows == 0:
+                later = rows.before + np.arange(len(rows)) >= self.first.seen
+                self.later.add(replace(rows, scored=rows.scored & later))
         self._written = []
 
     def _next(self) -> Predictions:
