@@ -31,6 +31,7 @@ from onlinegp.cli.tuning_options import (
     checked_robust,
     from_options,
     set_model,
+    tuning_rows,
 )
 from onlinegp.files.atomic import write_atomically
 from onlinegp.fleet.sqlite_file import Store
@@ -370,6 +371,8 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         past = past_of(job.model) if job.model else {"lags": 0, "horizon": 1}
         for hint in job.hints.sentences(job.encoder.names, **(past | {"lags": None} if automatic else past)):
             talk(f"hint: {hint}")
+    if args.delay > 1 and tuning_rows(args) != 0 and figures["scored"] and figures["coverage"] < args.level - 0.1:
+        talk("hint: intervals are too narrow for --delay: they are corrected by predictions that know the row before")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")
     if _output(args) is None:
