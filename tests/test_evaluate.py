@@ -59,6 +59,15 @@ def test_no_warning(model, rows):
         ogp.run(model, X[:rows], Y[:rows])
 
 
+def test_late_targets_of_a_drifting_stream_warn_about_the_intervals():
+    y = np.cumsum(Y)  # the relation to X drifts
+    with pytest.warns(UserWarning, match=r"hold only \d+% of .* 48 rows late, .* Use intervals from the errors of"):
+        ogp.run(ogp.Robust(ogp.Tuned(ogp.LinearRLS())), X, y, delay=48)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ogp.run(ogp.Robust(ogp.Tuned(ogp.LinearRLS())), X, y, delay=1)
+
+
 def test_the_last_value_of_an_alternating_series_is_no_failure():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -70,6 +79,13 @@ def test_a_model_after_the_data():
         ogp.run(X, Y, ogp.KLMS())
     with pytest.raises(TypeError, match=r"got ndarray\. Try onlinegp\.KRLST\(\)\.$"):
         ogp.run(X, X, Y)
+
+
+def test_a_pipeline_of_river_is_refused():
+    river = pytest.importorskip("river.preprocessing")
+    pipe = river.StandardScaler() | pytest.importorskip("onlinegp.river").RiverRegressor(ogp.KLMS())
+    with pytest.raises(TypeError, match=r"a pipeline of scikit-learn whose last step is one, got Pipeline"):
+        ogp.run(pipe, X, Y)
 
 
 @pytest.mark.skipif(not available(), reason="the Python engine uses SciPy")

@@ -78,7 +78,10 @@ def test_text_dates_and_gaps_are_refused_by_name(make):
     bad = {
         "text": (["a", "b", "c", "d"], "column 'text' of X must hold numbers"),
         "when": ([datetime(2024, 1, 1)] * 4, "column 'when' of X must hold numbers"),
-        "gap": ([1.0, 2.0, None, 4.0], r"column 'gap' of X contains NaN or nothing at row 2"),
+        "gap": (
+            [1.0, 2.0, None, 4.0],
+            r"column 'gap' of X contains NaN or nothing at row 2 .*Columns\(model, missing='impute'\)",
+        ),
         "far": ([1.0, np.inf, 3.0, 4.0], r"column 'far' of X contains infinity at row 1"),
     }
     for name, (values, message) in bad.items():
@@ -136,6 +139,9 @@ def test_a_series_of_several_outputs_may_be_rows_with_names():
     assert np.array_equal(frames.series([{"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}]), [[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match="Complex data not supported: y has dtype complex128"):
         frames.series([1.0 + 2.0j])
+    for times in (pd.Series(pd.date_range("2026", periods=3)), pl.Series([datetime(2026, 1, 1)])):
+        with pytest.raises(TypeError, match=r"y must hold numbers: got times of .* such as df\['y'\]"):
+            frames.series(times)
 
 
 @every_kind

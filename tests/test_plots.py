@@ -162,3 +162,10 @@ def test_something_else_than_a_trace(traces):
         TypeError, match=r"trace must be what onlinegp\.run returned, got ndarray\. The data y come first"
     ):
         plots.stream(named["KLMS"], y)
+
+
+def test_a_forecast_without_data_has_no_data_in_its_legend():
+    ahead = ogp.Forecaster().fit(np.sin(np.arange(60.0))).forecast(5)
+    for y, names in ((None, ["95% interval", "mean"]), (np.ones(3), ["data", "95% interval", "mean"])):
+        axes = ahead.plot(y).mean.axes
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == names

@@ -104,7 +104,8 @@ def check_X(X: ArrayLike, *, width: int | None = None, owner: str = "the model",
     if array.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions (samples, features), got shape {array.shape}. "
-            f"Reshape your data: {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one sample."
+            f"Reshape your data: {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one sample; "
+            f"{name}.to_frame() for a column of a data frame."
         )
     if array.shape[1] == 0 and width is None:
         raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")

@@ -47,31 +47,37 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     -----
     UserWarning
         If after 200 rows the squared error is more than five times the variance of y, or if the 95% intervals of a
-        model with a noise parameter hold less than 85% of the targets.
+        model with a noise parameter, or of a model that tunes itself with `delay`, hold less than 85% of the targets.
     """
     if isinstance(model, OnlineRegressor):
-        return _with_fair_warning(model, model.run(X, y, delay=delay, progress=progress))
+        return _with_fair_warning(model, model.run(X, y, delay=delay, progress=progress), delay)
     if isinstance(model, type):
         raise TypeError(f"model must be an estimator, got the class {model.__name__}. Pass {model.__name__}().")
-    last = model.steps[-1][1] if hasattr(model, "steps") and len(model.steps) else None
+    steps = getattr(model, "steps", None)
+    last = steps[-1][1] if isinstance(steps, list) and steps else None  # River's pipelines have a dict of steps
     if not isinstance(last, OnlineRegressor):
         later = any(isinstance(value, OnlineRegressor) for value in (X, y))
         raise TypeError(
-            f"model must be an onlinegp estimator, or a pipeline whose last step is one, got {type(model).__name__}. "
+            "model must be an onlinegp estimator, or a pipeline of scikit-learn whose last step is one, got "
+            f"{type(model).__name__}. "
             + ("The model comes first: run(model, X, y)." if later else "Try onlinegp.KRLST().")
         )
     for _, step in model.steps[:-1]:
         if step not in (None, "passthrough"):
             X = _transformed(step, X)
-    return _with_fair_warning(last, last.run(X, y, delay=delay, progress=progress))
+    return _with_fair_warning(last, last.run(X, y, delay=delay, progress=progress), delay)
 
 
-def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
+def _with_fair_warning(model: OnlineRegressor, trace: Trace, delay: int) -> Trace:
     """Return the trace, after a warning if the model fails on these data: large errors, or intervals far too narrow."""
     rows = trace.scored & (np.arange(len(trace)) >= SETTLED)
-    if model.tunes_itself or np.sum(rows) < SETTLED:
-        return trace
     inside = innermost(model)
+    if (inside.tunes_itself and delay <= 1) or np.sum(rows) < SETTLED:
+        return trace
+    covered = float(np.mean(np.abs(trace.z[rows]) <= LIMIT))
+    if inside.tunes_itself:
+        _warn_of_late_targets(covered, delay)
+        return trace
     name = type(inside).__name__
     tuned = f"Use onlinegp.Tuned({name}()), which"
     worse = _times_the_variance(trace.y[rows], trace.mean[rows])
@@ -87,7 +93,7 @@ def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
             f" {tuned} scales the data and tunes them.",
             stacklevel=3,
         )
-    elif hasattr(inside, "noise") and (covered := float(np.mean(np.abs(trace.z[rows]) <= LIMIT))) < FAR_OFF:
+    elif hasattr(inside, "noise") and covered < FAR_OFF:
         warnings.warn(
             f"{LEVEL:.0%} intervals of {name}(noise={inside.noise!r}) hold only {covered:.0%} of the targets after the "
             f"first {SETTLED} rows: its parameters do not fit the data. {tuned} tunes them, or "
@@ -95,6 +101,17 @@ def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
             stacklevel=3,
         )
     return trace
+
+
+def _warn_of_late_targets(covered: float, delay: int) -> None:
+    """Warn if the intervals of a model that corrects them are too narrow, because it learns from recent targets."""
+    if covered < FAR_OFF:
+        warnings.warn(
+            f"{LEVEL:.0%} intervals hold only {covered:.0%} of the targets after the first {SETTLED} rows: targets are "
+            f"{delay} rows late, but the model corrects its intervals by predictions that know the row before. "
+            "Use intervals from the errors of this run, such as np.quantile(abs(trace.y - trace.mean), 0.95).",
+            stacklevel=4,
+        )
 
 
 def _times_the_variance(y: Array, mean: Array) -> float:

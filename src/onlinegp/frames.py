@@ -163,6 +163,8 @@ def series(y: Any) -> Array:
         kind = np.asarray(y).dtype
         raise ValueError(f"Complex data not supported: y has dtype {kind}. Pass real and imaginary parts separately.")
     try:
+        if hasattr(y, "dtype") and (kind := np.asarray(y).dtype).kind in "mM":
+            raise TypeError(f"got times of dtype {kind}")
         return np.asarray(read(y)[0] if is_records(y) else y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(f"y must hold numbers: {error}. Pass one column of a data frame, such as df['y'].") from None
@@ -188,9 +190,13 @@ def finite(numbers: Any, name: str) -> Array:
         what = "infinity" if np.isinf(values[row]) else "NaN or nothing"
         raise ValueError(
             f"{name} contains {what} at row {row} (counted from 0). Every value must be finite (no NaN, no inf); "
-            f"drop or impute this row."
+            f"drop or impute this row{_imputing(name)}."
         )
     return values
+
+
+def _imputing(name: str) -> str:
+    return "" if name == "y" else ", or use onlinegp.Columns(model, missing='impute')"
 
 
 def origin(X: Any) -> Origin | None:

@@ -246,7 +246,9 @@ def forecast(y: ArrayLike, ahead: Predictions, *, level: float = 0.95, ax: Axes 
     y = np.asarray(y, dtype=np.float64)
     ax = _axes(ax, "step", "y")
     alone = "." if np.isnan(y).any() else ""  # otherwise a value between two missing values would be invisible
-    (data,) = ax.plot(np.arange(1 - len(y), 1), y, color="0.35", lw=1.2, marker=alone, ms=3, label="data")
+    (data,) = ax.plot(
+        np.arange(1 - len(y), 1), y, color="0.35", lw=1.2, marker=alone, ms=3, label="data" if len(y) else None
+    )
     band, line = _band(ax, np.arange(1, len(ahead) + 1), ahead, level)
     _legend(ax)
     return Band(band, line, data)

@@ -209,6 +209,18 @@ def test_columns_that_are_not_what_they_seem_are_named(column, warning):
         Encoding(limit=2).fit(frame)
 
 
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        ([1.0, 2.0, "?"], ["c", "c=missing"]),
+        ([datetime(2026, 1, 1), "?", "?"], ["c.weekday_sin", "c.weekday_cos", "c.month_sin", "c.month_cos", "c.days"]),
+    ],
+)
+def test_a_text_for_missing_values_does_not_change_the_kind_of_a_column(column, names):
+    frame = pd.DataFrame({"c": pd.Series(column, dtype=object)})
+    assert Encoding(missing="impute", na_values=["?"]).fit(frame).names_[: len(names)] == names
+
+
 def test_a_table_without_any_column_to_encode_is_refused():
     with pytest.warns(UserWarning, match="'t' is not used"), pytest.raises(ValueError, match=r"no column .* 't'"):
         Encoding().fit(pd.DataFrame({"t": pd.to_timedelta([1, 2], "D")}))

@@ -1,7 +1,9 @@
 """A fleet is its members, each on its own: the same bits, whatever the threads and the engine."""
 
 import copy
+import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -47,6 +49,18 @@ def test_it_grows_by_key_and_iterates(engine):
     assert fleet[3].n_samples_seen_ == 2
     assert [model.n_samples_seen_ for _, model in fleet.items()] == [2, 1, 1]
     assert "3 models" in repr(fleet)
+
+
+@every
+@pytest.mark.parametrize("key", [None, math.nan, np.datetime64("NaT")])
+def test_a_missing_key_is_refused_before_anything_changes(engine, key):
+    fleet = Fleet(models(engine)[0])
+    for known in ([], ["a"]):
+        with pytest.raises(ValueError, match=re.escape(f"keys must not be missing, got {key!r}. Leave out")):
+            fleet.learn(["a", key], np.zeros((2, 2)), np.ones(2))
+        assert list(fleet) == known
+        fleet.learn(["a"], np.zeros((1, 2)), np.ones(1))
+    assert fleet["a"].n_samples_seen_ == 2
 
 
 @every

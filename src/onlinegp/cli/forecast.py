@@ -127,7 +127,7 @@ def main(args: argparse.Namespace) -> int:
         raise ValueError(
             f"{listed(odd)} cannot be used with {own[0]}, only with the automatic forecaster. Leave one out."
         )
-    _check(args)
+    _check(args, own)
     last = LastValues(SHOWN * args.steps)
     try:
         predicted = _forecast(args, last, talk)
@@ -142,11 +142,12 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: argparse.Namespace, own: list[str]) -> None:
     """Raise an error for invalid options, before anything is read."""
     checked_robust(args.robust)
     if args.steps is None:
-        raise ValueError("--steps H, the number of rows to predict, is required with your own model.")
+        needs = f"with {own[0]}, which the automatic forecaster does not have" if own else "with your own model"
+        raise ValueError(f"--steps H, the number of rows to predict, is required {needs}.")
     if not 2 <= args.futures <= MOST_FUTURES:
         raise ValueError(f"--futures must be from 2 to {MOST_FUTURES}, got {args.futures}. 1000 is a usual choice.")
     if args.seed < 0:

@@ -69,7 +69,7 @@ class Encoding:
         frame, kinds = _frame(X), self.kinds_of(X)
         self.kinds = {name: kind for name, kind in kinds.items() if self.rules.uses(kind)}
         for name, kind in kinds.items():
-            _warn_of(name, kind, frame[name], self.rules)
+            _warn_of(name, kind, self._known(frame[name]), self.rules)
         if not self.kinds:
             raise ValueError(f"no column of X can be encoded. X has: {', '.join(map(repr, frame.columns))}.")
         cells = self._cells(frame)
@@ -83,7 +83,7 @@ class Encoding:
     def kinds_of(self, X: Any) -> dict[str, str]:
         """Return "number", "date" or "category" for each column of a frame, or "" if it is none of them."""
         frame = _frame(X)
-        return {name: _kind(frame[name], self.rules.date_format) for name in frame.columns}
+        return {name: _kind(frame[name], self._known(frame[name]), self.rules.date_format) for name in frame.columns}
 
     def transform(self, X: Any) -> Any:
         """Return the columns of a frame as numbers, in a frame of the same kind, without ignored columns."""
@@ -130,6 +130,10 @@ class Encoding:
                 )
         return cells
 
+    def _known(self, series: Any) -> list[Any]:
+        """Return the values of a column that are not missing."""
+        return [value for value in series.to_list() if not (_missing(value) or self._means_missing(value))]
+
     def _means_missing(self, value: Any) -> bool:
         """Return whether a value is in `na_values`, as text or as a number."""
         if not self.na_values or isinstance(value, bool):
@@ -155,21 +159,19 @@ def _frame(X: Any) -> Any:
     return frames.narwhal(X)
 
 
-def _kind(series: Any, format: str | None) -> str:
+def _kind(series: Any, values: list[Any], format: str | None) -> str:
     """Return "number", "date" or "category" for the values of a column, or "" for other values."""
     if hasattr(series, "dtype") and (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
         return "number"
-    values = [value for value in series.to_list() if not _missing(value)]
     if all(isinstance(value, (int, float, Decimal)) for value in values):
         return "number"
     return kind_of(values, format)
 
 
-def _warn_of(name: str, kind: str, series: Any, rules: Rules) -> None:
+def _warn_of(name: str, kind: str, values: list[Any], rules: Rules) -> None:
     """Warn of a column that is not used, or not as what it is, because of the form of its values."""
     if kind in ("number", "date"):
         return
-    values = [value for value in series.to_list() if not _missing(value)]
     if not kind:
         odd = next((value for value in values if isinstance(value, (str, bool))), values[0])
         text = f"the column {name!r} is not used, because it is neither numbers nor dates nor text: it has {odd!r}"
@@ -179,7 +181,8 @@ def _warn_of(name: str, kind: str, series: Any, rules: Rules) -> None:
 
 
 def _warn_of_limit(text: str) -> None:
-    warn(f"{text}. Use a larger limit=, or drop the column if each row has its own text.", stacklevel=2)
+    remedy = "Use a larger limit=, convert numbers, or drop the column if each row has its own text"
+    warn(f"{text}. {remedy}.", stacklevel=2)
 
 
 def _missing(value: Any) -> bool:

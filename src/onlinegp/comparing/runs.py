@@ -158,6 +158,7 @@ def source_of(stream: Any) -> Source:
     if callable(stream):
         return Simulated(stream)
     raise TypeError(
-        f"stream must be a function of the seed that returns X and y, Permutations(X, y) for rows whose order has no "
-        f"meaning, or Blocks(X, y) for rows whose order matters, got {type(stream).__name__}."
+        "stream must be a function of the seed that returns X and y, onlinegp.comparing.Permutations(X, y) for rows "
+        "whose order has no meaning, or onlinegp.comparing.Blocks(X, y) for rows whose order matters, got "
+        f"{type(stream).__name__}."
     )

@@ -73,3 +73,8 @@ def listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
     if len(keys) != n:
         raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
     return keys
+
+
+def missing(key: Hashable) -> bool:
+    """Return whether a key is None, NaN or pandas' NA. NaN is not equal to itself: each would be another key."""
+    return key is None or type(key).__name__ == "NAType" or key != key

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.fleet.keys import Numbers
+from onlinegp.fleet.keys import Numbers, missing
 from onlinegp.fleet.members import Members, Which
 from onlinegp.fleet.order import checked_places, newer
 from onlinegp.fleet.sqlite_file import AT_ONCE
@@ -84,7 +84,7 @@ class Memory:
 
     def checked(self, keys: Keys) -> Keys:
         if self.members is None:
-            set(keys)  # raises an error for unhashable keys, before anything changes
+            self._new(keys)  # raises an error for missing or unhashable keys, before anything changes
         return keys
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
@@ -105,7 +105,11 @@ class Memory:
         return list(self._new(keys))[:1] if self._numbers.find(keys) is None else []
 
     def _new(self, keys: Keys) -> dict[Hashable, None]:
-        return dict.fromkeys(key for key in keys if key not in self._numbers)
+        new = dict.fromkeys(key for key in keys if key not in self._numbers)
+        for key in new:
+            if missing(key):
+                raise ValueError(f"keys must not be missing, got {key!r}. Leave out the rows without a key.")
+        return new
 
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
         return newer(self._last, keys, checked_places(order))

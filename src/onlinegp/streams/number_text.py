@@ -12,6 +12,7 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array
 from onlinegp.columns.encoders import MISSING
 
+NOT_A_NUMBER = "is not a number"
 MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # decimal mark: the characters of a number
 
 THOUSANDS = {  # no number with thousands begins with 0
@@ -81,11 +82,11 @@ def not_a_number(field: Any) -> str:
                 quoted = " in CSV; in JSON lines, write it without quotes" if decimal == "." else ""
                 remedy = f"If it means {number(field, decimal):g}, add --decimal {decimal}{quoted}"
                 if not has_thousands(field, other):
-                    return f"is not a number. {remedy}"
-                return f"is not a number. If it means {field.replace(decimal, '')}, remove the {decimal!r}. {remedy}"
+                    return f"{NOT_A_NUMBER}. {remedy}"
+                return f"{NOT_A_NUMBER}. If it means {field.replace(decimal, '')}, remove the {decimal!r}. {remedy}"
             if has_thousands(field, other):
-                return f"is not a number. Remove the {decimal!r} between its thousands"
-    return "is not a number"
+                return f"{NOT_A_NUMBER}. Remove the {decimal!r} between its thousands"
+    return NOT_A_NUMBER
 
 
 def has_thousands(field: str, decimal: str = ".") -> bool:

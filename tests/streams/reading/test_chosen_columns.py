@@ -35,6 +35,18 @@ def test_a_key_is_no_target_unless_it_is_named(tmp_path):
     inside("run", tmp_path / "d.csv", "--target", "id", "--lags", "2", *FIXED, "--out", tmp_path / "o.csv")
 
 
+@pytest.mark.parametrize("values", [["UP", "DOWN"], ["", "True"], ["2026-01-31", "2026-02-01"]])
+def test_a_target_of_text_is_refused_with_a_remedy(tmp_path, values):
+    (tmp_path / "d.csv").write_text("x,class\n" + "".join(f"{i},{values[i % 2]}\n" for i in range(20)))
+    for command in ("run", "compare"):
+        told = inside(command, tmp_path / "d.csv", "--target", "class", code=3).stderr.decode()
+        assert "the target 'class' contains text, such as " in told
+        assert "Name another column with --target, or write two classes as 0 and 1." in told
+    (tmp_path / "d.csv").write_text("x,y\n" + "".join(f"{i},{'off' if i % 9 else i}\n" for i in range(120)))
+    told = inside("run", tmp_path / "d.csv", *FIXED, "--target", "y", code=3).stderr.decode()
+    assert "line 3, column 'y': 'off' is not a number" in told  # a bad row, which --on-bad-row skip leaves out
+
+
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [

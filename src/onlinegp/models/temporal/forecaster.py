@@ -6,12 +6,14 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
 from onlinegp.checks import Array, count, positive
+from onlinegp.columns.time_steps import infer_step
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.iterated_forecaster import IteratedForecaster, IteratedLearner
@@ -122,6 +124,7 @@ class Forecaster(OnlineRegressor):
 
     def fit(self, X: Any, y: Any = ALONE) -> Self:
         """Forget everything, then learn a series: ``fit(y)``, or ``fit(X, y)`` with inputs. NaN is a missing value."""
+        _warn_of_gaps(X if y is ALONE else y)
         X, y = _series(X, y)
         if np.ndim(y) != 1 or not np.isnan(y).any():
             return super().fit(X, y)
@@ -279,6 +282,23 @@ def _series(X: Any, y: Any) -> tuple[Any, Any]:
     """Return inputs and values. If y is ALONE, X is the series, and there are no inputs."""
     X, y = (None, X) if y is ALONE else (X, y)
     return X, None if y is None else frames.series(y)  # the base class refuses None
+
+
+def _warn_of_gaps(y: Any) -> None:
+    """Warn if rows are missing between the dates of a pandas index, because rows are learned as consecutive."""
+    index: Any = getattr(y, "index", None)
+    if not hasattr(index, "to_pydatetime") or index.hasnans:
+        return
+    moments = index.to_pydatetime().tolist()
+    step = infer_step(moments)
+    places = {0.0} if step is None else set(np.rint(step.places(moments)).tolist())
+    gaps = round(max(places) - min(places)) + 1 - len(places)
+    if gaps:
+        warn(
+            f"{gaps} rows are missing between the dates of y, which has a row {step}. Rows are learned as consecutive, "
+            "so seasons are shifted after a gap. Insert the rows with NaN, such as by y.asfreq('D').",
+            stacklevel=3,
+        )
 
 
 def _rows(X: Any, part: slice) -> Any:

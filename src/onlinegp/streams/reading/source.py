@@ -14,7 +14,7 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array
 from onlinegp.columns.plan import Rules
 from onlinegp.streams.errors import BadData, BadRow, listed, short
-from onlinegp.streams.number_text import code_values, with_codes
+from onlinegp.streams.number_text import NOT_A_NUMBER, code_values, not_a_number, with_codes
 from onlinegp.streams.reading.cell_types import Reader, feature_reader, is_missing, kind_of
 
 BLOCK_ROWS = 4096  # rows of a block
@@ -238,6 +238,7 @@ def choose_columns(
                 f"If one of them holds numbers that should be predicted, name it with --target."
             )
         target = candidates[-1]
+    _refuse_text(source, target)
     if keys is None:
         taken = {target, *(name for name in features or () if kinds[name] == "number")}
         keys = tuple(name for name in source.names if (kinds[name] != "number" or name in copied) and name not in taken)
@@ -286,6 +287,17 @@ def _check_names(source: Source, target: str | None, features: tuple[str, ...], 
         if len(set(names)) < len(names):
             raise ValueError(f"{option} must name each column once, got {listed(names)}.")
     refuse_unknown(source, *([target] if target is not None else []), *features, *keys)
+
+
+def _refuse_text(source: Source, target: str) -> None:
+    """Raise an error for a target of a file that has only text in the first rows."""
+    present = [value for value in source.samples[target] if not is_missing(value, source.na_values)]
+    text = (isinstance(value, str) and not_a_number(value) == NOT_A_NUMBER for value in present)
+    if present and not source.live and not source.numeric[target] and all(text):
+        raise BadData(
+            f"{source.path}: the target {short(target)!r} contains text, such as {short(present[0])!r}, but a target "
+            "must be a number. Name another column with --target, or write two classes as 0 and 1."
+        )
 
 
 def _refuse_unread(source: Source, features: tuple[str, ...], kinds: dict[str, str], rules: Rules) -> None:

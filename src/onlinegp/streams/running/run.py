@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from time import monotonic
 from typing import Any
@@ -91,6 +91,7 @@ class Job:
     def __post_init__(self) -> None:
         self.rows = self.saved_rows = self.start_rows = 0
         self.score = Score(self.level)
+        self.later = Score(self.level)  # of the rows after the first rows, in a run from the start
         self.position = self.source.position
         self.began = self._saved_at = monotonic()
         self.idle = 0.0  # seconds of tuning
@@ -254,6 +255,9 @@ class Job:
             for name, observer in self.observers.items():
                 if name != "flags":  # flags have received the rows when they were written
                     observer.add(rows)
+            if self.first is not None and self.start_rows == 0:
+                later = rows.before + np.arange(len(rows)) >= self.first.seen
+                self.later.add(replace(rows, scored=rows.scored & later))
         self._written = []
 
     def _next(self) -> Predictions:

@@ -91,7 +91,10 @@ def read_table(
     numbers = [name for name in source.names if source.numeric[name] and name not in (time, by, *features)]
     for name in features:
         if not source.numeric[name]:
-            raise ValueError(f"--features {name}: inputs of a forecast must be numbers, but this column contains text.")
+            raise ValueError(
+                f"--features {name}: inputs of a forecast must be numbers, but this column contains text. "
+                "Write a column of 0 and 1 for each of its values, such as each holiday."
+            )
     if target is None and not numbers:
         raise BadData(f"{source.path} has no column of numbers to forecast. Its columns: {listed(source.names)}.")
     keys = tuple(name for name in (time, by) if name)

@@ -16,7 +16,8 @@ UNSCORED = "without a target, or predicted before the first target"
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a finished run."""
     seconds = monotonic() - job.began - job.idle
-    odd: dict[str, Any] = {} if job.flags is None else {"events": job.flags.counts}
+    odd: dict[str, Any] = {} if not job.later.n else {"later": job.later.summary()}
+    odd |= {} if job.flags is None else {"events": job.flags.counts}
     if job.surprises is not None:
         odd["surprises"] = job.surprises.rows
     if job.commands is not None:
@@ -43,15 +44,22 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
         return [*lines, f"no row was scored: {UNSCORED}"]
     others = figures["rows"] - figures["scored"]
     without = f" ({others} not: {UNSCORED})" if others else ""
-    nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
     lines += [_found(figures)] if "events" in figures else []
     if figures.get("commands", {}).get("done"):
         lines.append(f"commands on an event: {figures['commands']['done']}, {figures['commands']['failed']} failed")
-    return [
-        *lines,
-        f"scored {figures['scored']} rows{without}: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
-        f"log density {figures['log_density']:.3f}, {figures['level']:.0%} intervals cover {figures['coverage']:.1%}",
-    ]
+    lines.append(f"scored {figures['scored']} rows{without}: {_scores(figures)}")
+    if "later" in figures:
+        later = figures["later"]
+        lines.append(f"of these, the last {later['scored']}, which the model predicted: {_scores(later)}")
+    return lines
+
+
+def _scores(figures: dict[str, Any]) -> str:
+    nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
+    return (
+        f"nMSE {nmse}, RMSE {figures['rmse']:.4g}, log density {figures['log_density']:.3f}, "
+        f"{figures['level']:.0%} intervals cover {figures['coverage']:.1%}"
+    )
 
 
 def _found(figures: dict[str, Any]) -> str:

@@ -313,11 +313,13 @@ function story() {
   const against = name => known(b[name]) && b[name] > 0 ? percent(b.model / b[name]) + " of that of " : "";
   const opened = Object.values(f.events || {}).reduce((sum, count) => sum + count, 0);
   const events = opened === 1 ? " 1 event opened." : opened ? ` ${whole(opened)} events opened; the worst come first below.` : "";
+  const later = f.later ? ` The first rows were predicted by mean and spread. Of the last ${whole(f.later.scored)}, which the model ` +
+    `predicted, ${percent(f.later.coverage)} fell into their intervals, and the root mean squared error is ${short(f.later.rmse)}.` : "";
   if (data.by !== undefined) return `Each row was predicted before it was learned, by the model of its ${data.by}. Of ` +
-    `${whole(f.scored)} scored rows of ${whole(f.keys)} keys, ${percent(f.coverage)} fell into their ${level} intervals.` + events;
+    `${whole(f.scored)} scored rows of ${whole(f.keys)} keys, ${percent(f.coverage)} fell into their ${level} intervals.` + events + later;
   return `Each row was predicted before it was learned. Of ${whole(f.scored)} scored rows, ${percent(f.coverage)} fell into their ` +
     `${level} intervals.${events} The root mean squared error is ${short(f.rmse)}: ${against("persistence")}the value before ` +
-    `(persistence), ${against("mean")}the mean of the target.` +
+    `(persistence), ${against("mean")}the mean of the target.${later}` +
     (f.rows > f.scored + 1 ? ` ${whole(f.rows - f.scored)} rows are not scored: without a target, or predicted before any was learned.` : "");
 }
 find("story").textContent = story();
