@@ -29,7 +29,8 @@ static FadingWeightsRule weights_rule(const Plan& plan) {
     return {plan.number("fade"), plan.number("cut"), plan.number("least")};
 }
 static GateRule gate_rule(const Plan& plan) {
-    return {plan.number("gate"), plan.number("usual_keep"), plan.number("largest")};
+    return {plan.number("gate"), plan.number("usual_keep"), plan.number("largest"), plan.number("better"),
+            plan.number("surer")};
 }
 static Scaled::Rule scaled_rule(const Plan& plan) {
     return {plan.count("rows"), plan.number("x_given") != 0, plan.number("y_given") != 0, plan.number("limit")};

@@ -14,6 +14,7 @@ namespace onlinegp {
 // The gate: the certainty of members compared with their usual certainty
 struct GateRule {
     double power, keep, largest;  // exponent of the gate; factor per row of the usual log std; limit of log std
+    double better, surer;  // by this factor of the weight and difference in log std, a member is better and surer
 };
 
 // The effect of the record of a member: see `lasting` in onlinegp.models.combined.mixture
@@ -228,7 +229,7 @@ class Mixture final : public Node {
     void mix(int64_t i, Workspace& w) const {
         const size_t m = members_.size();
         Vector& weights = slot(w).targets;
-        weights.resize(2 * m);
+        weights.resize(4 * m);
         for (size_t j = 0; j < m; j++) weights[j] = log_weights_[j] + record_[j];
         shares(int64_t(m), weights.data(), weights.data());
         if (gate_.power > 0 && count_[0] > 0) gate(i, weights.data(), weights.data() + m, w);
@@ -250,18 +251,28 @@ class Mixture final : public Node {
         }
     }
 
-    // Weights times (usual std / std)^power, normalized; `doubt` is memory for m numbers
-    void gate(int64_t i, double* weights, double* doubt, Workspace& w) const {
+    // Weights times (usual std / std)^power, normalized. No member gets more than one that is better and surer.
+    // `memory` is for 3 m numbers
+    void gate(int64_t i, double* weights, double* memory, Workspace& w) const {
+        const size_t m = members_.size();
+        double *spread = memory, *doubt = memory + m, *gated = memory + 2 * m;
+        double* limited = doubt;  // from when the doubt is not needed any more
         double least = INFINITY, sum = 0;
-        for (size_t j = 0; j < members_.size(); j++) {
-            doubt[j] = gate_.power * (log_std(*members_[j], i, w) - total_[j] / count_[j]);
+        for (size_t j = 0; j < m; j++) {
+            spread[j] = log_std(*members_[j], i, w);
+            doubt[j] = gate_.power * (spread[j] - total_[j] / count_[j]);
             least = std::min(least, doubt[j]);
         }
-        for (size_t j = 0; j < members_.size(); j++) {
-            weights[j] *= std::exp(std::max(least - doubt[j], -gate_.largest));
-            sum += weights[j];
+        for (size_t j = 0; j < m; j++) gated[j] = weights[j] * std::exp(std::max(least - doubt[j], -gate_.largest));
+        for (size_t j = 0; j < m; j++) {
+            limited[j] = gated[j];
+            for (size_t k = 0; k < m; k++) {
+                const bool better = weights[k] >= gate_.better * weights[j];
+                if (better && spread[k] <= spread[j] - gate_.surer) limited[j] = std::min(limited[j], gated[k]);
+            }
+            sum += limited[j];
         }
-        for (size_t j = 0; j < members_.size(); j++) weights[j] /= sum;
+        for (size_t j = 0; j < m; j++) weights[j] = limited[j] / sum;
     }
 
     void update(int64_t i, const double* x, const double* y, Workspace& w) {

@@ -16,6 +16,7 @@ import onlinegp as ogp
 from onlinegp import background
 from onlinegp.auto import composed
 from onlinegp.auto.members import Parts
+from onlinegp.background import child
 from onlinegp.engine.compiled import outer
 from onlinegp.models.combined.base import innermost_learner
 
@@ -237,11 +238,21 @@ def test_the_child_imports_what_it_will_call_before_it_is_ready():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "onlinegp.auto.members\n", "")
-    command = [sys.executable, "-m", "onlinegp.background.child", "this"]
+    command = [sys.executable, "-P", background.CHILD, "this"]
     done = subprocess.run(command, input=b"", capture_output=True, timeout=60)
     assert b"ready" in done.stdout
     assert b"Zen" not in done.stdout
     assert b"Zen" in done.stderr  # what a module prints does not mix with results
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no priority of its own")
+def test_the_child_imports_at_a_low_priority_and_tunes_at_the_priority_of_its_parent(monkeypatch):
+    """The first rows of a live stream waited for a processor while the child imported its modules."""
+    own, found = os.getpriority(os.PRIO_PROCESS, 0), []
+    monkeypatch.setattr(child, "import_module", lambda name: found.append(os.getpriority(os.PRIO_PROCESS, 0)))
+    child.import_at_low_priority("this")
+    assert found == [min(own + child.LOW, 19)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
 
 
 def test_the_interpreter_ends_while_a_tuning_is_under_way():

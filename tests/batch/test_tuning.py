@@ -156,3 +156,12 @@ def test_a_quick_search_finds_the_shape_of_a_smooth_function(features, length_sc
     y = np.linalg.cholesky(RBF(length_scale)(X) + noise * np.eye(300)) @ rng.standard_normal(300)
     best, *_ = quickly_likely_kernels(X, (y - y.mean()) / y.std(), families=(MATERN, SMOOTH, ROUGH))
     assert isinstance(best.kernel.kernel, RBF)
+
+
+def test_a_column_with_numbers_of_things_is_not_taken_for_noise():
+    """The likelihood has a maximum where each thing has its own values, and one where they are noise."""
+    rng = np.random.default_rng(3)
+    thing, time = np.tile(np.arange(40), 8), np.repeat(np.arange(8), 40)
+    y = rng.normal(size=40)[thing] * (1.0 + 0.3 * time) + 0.05 * rng.normal(size=320)
+    X, y = (one / one.std(axis=0) for one in (np.column_stack([time - 3.5, thing - 19.5]), y - y.mean()))
+    assert quickly_likely_kernels(X, y, families=(MATERN,))[0].noise < 0.01  # 0.19 for the noisy maximum

@@ -13,17 +13,17 @@ from onlinegp.auto.members import FRESH, RETUNED, with_member
 from onlinegp.auto.targets import isolated
 from onlinegp.background import Job, Progress, submit
 from onlinegp.checks import Array
-from onlinegp.engine.compiled import compiled, outer
+from onlinegp.engine.compiled import changing, compiled, outer
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled, Transformed
-from onlinegp.models.combined.base import OuterRegressor, innermost, innermost_learner
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor, innermost, innermost_learner
 from onlinegp.models.combined.change_detector import ChangeDetector
+from onlinegp.models.combined.conformal import ConformalLearner
 from onlinegp.models.combined.mixture_learner import MixtureLearner, add_usual
 from onlinegp.predictions.transformed import transformed
 from onlinegp.state import Contents, dump, load
 
-STRETCH = ("log_scale", "rows", "more", "fewer")  # fields of Conformal
 WIDER = 4.0  # intervals are wider at first, by WIDER / number of learned rows
 # Rows after a change: when the tuning of a member starts, when the member learns the rows since then, when it is used
 RETUNINGS = (150, 250, 300), (700, 850, 900, 950, 1000)
@@ -147,12 +147,7 @@ class Composed:
         variance, error = np.var(Y[half], axis=0), np.mean((Y - predictions.mean)[half] ** 2, axis=0)
         varies = variance > 0.0
         self.unexplained = float(np.mean(error[varies] / variance[varies])) if varies.any() else 1.0
-        contents = dump(self.inner)
-        path = "model.model." if type(self.chosen) is Transformed else "model."
-        for name in STRETCH:
-            contents[path + name] = np.zeros_like(contents[path + name])
-        contents[path + STRETCH[0]] += np.log1p(WIDER / len(Y))
-        load(self.inner, contents)
+        _restart_stretch(self.inner, float(np.log1p(WIDER / len(Y))))
 
     def _without_outliers(self, X: Array, Y: Array) -> tuple[Array, Array]:
         kept = _usable(X, Y, robust=_is_robust(self.chosen))
@@ -193,6 +188,16 @@ class Composed:
         before = detector.since_change - (detector.age - ages[0])
         X, Y = (one[:before] for one in detector.latest(detector.since_change))
         return Retuning(self._parts, X, Y, robust=_is_robust(self.chosen))
+
+
+def _restart_stretch(learner: Learner, log_scale: float) -> None:
+    """Forget which rows were inside the intervals, and stretch them by exp(log_scale)."""
+    with changing(learner) as one:
+        if isinstance(one, ConformalLearner):
+            one.restart(log_scale)
+        else:
+            assert isinstance(one, OuterLearner)
+            _restart_stretch(one.inner, log_scale)
 
 
 def _retuning_at(age: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Work in the background on one thread and in one child process, which does not change any result.
 
 Tuning is Python code. On a thread it would hold the lock of the interpreter for milliseconds at a time, so a child
-process does it, `python -m onlinegp.background.child`, and sends the result through a pipe. The thread waits for the
-result, then does the rest, such as loading what the child has learned. Without a child the thread does everything.
+process does it, `child.py`, and sends the result through a pipe. The thread waits for the result, then does the rest,
+such as loading what the child has learned. Without a child the thread does everything.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ Progress = Callable[[float], None]
 LENGTH = struct.Struct("<q")  # length of the message that follows
 # For glibc: reuse the memory of large matrices. New pages take 10% of the time of a tuning
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000"}
+CHILD = os.path.join(os.path.dirname(__file__), "child.py")
 _LOOK = 0.1  # seconds between two updates of a progress bar
 _PATIENCE = 10.0  # seconds that the end of the interpreter waits for the thread
 
@@ -174,7 +175,7 @@ def _start_child(module: str) -> None:
     path = os.pathsep.join(os.path.abspath(one) for one in sys.path)
     with suppress(OSError, EOFError):
         _child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "onlinegp.background.child", module],
+            [sys.executable, "-P", CHILD, module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -186,6 +186,9 @@ def _most_likely(
     d = X.shape[1]
     template = family.kernel((1.0,) * d)
     starts = [np.append(family.kernel((scale * np.sqrt(d),) * d).theta, np.log(noise)) for scale, noise in STARTS]
+    if (gaps := _gaps(X)).any():  # perhaps numbers of things, which have little in common
+        scales = np.where(gaps > 0.0, 0.5 * gaps, np.sqrt(d))
+        starts.append(np.append(family.kernel(tuple(scales)).theta, np.log(1e-2)))
     later = []
     if plain is not None:
         linear = template.theta[plain.kernel.theta.size :]
@@ -200,6 +203,16 @@ def _most_likely(
         kernel, noise = at(template, Prior.of(template, X, y).mean)
     noise = max(noise, NOISE_FLOOR * float(np.mean(kernel.diag(X))))
     return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
+
+
+def _gaps(X: Array) -> Array:
+    """Return the median difference of neighboring values of each column, or zero if few values repeat."""
+    found = np.zeros(X.shape[1])
+    for j, column in enumerate(X.T):
+        values = np.unique(column)
+        if 2 < len(values) <= len(column) // 2:
+            found[j] = np.median(np.diff(values))
+    return found
 
 
 def _converted(theta: Array, ratio: float, template: Kernel, X: Array, y: Array) -> Array:

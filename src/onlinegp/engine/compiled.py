@@ -54,6 +54,19 @@ def outer(learner: Any) -> Any:
     return learner.reference if isinstance(learner, CompiledTree) else learner
 
 
+@contextmanager
+def changing(learner: Any) -> Iterator[Any]:
+    """Yield the Python learners of a compiled tree. Its twin continues from what was changed in them.
+
+    Other learners are yielded unchanged.
+    """
+    if isinstance(learner, CompiledTree):
+        with learner.changing() as inside:
+            yield inside
+    else:
+        yield learner
+
+
 class CompiledTree(Compiled):
     """A tree of Python learners and its compiled twin, which works on the same leaves.
 
@@ -162,11 +175,10 @@ class CompiledTree(Compiled):
         core = self._core
         if core is None or not core.due:
             return
-        with self._resting() as learner:
+        with self.changing() as learner:
             for one in nodes(learner):
                 if attend := getattr(one, "attend", None):
                     attend()
-            self._begin()
 
     def learn(self, X: Array, Y: Array) -> None:
         done = 0
@@ -206,16 +218,13 @@ class CompiledTree(Compiled):
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         self._attend()
-        with self._resting() as learner:
-            predictions = skip(learner, X, Y)
-            self._begin()
-        return predictions
+        with self.changing() as learner:
+            return skip(learner, X, Y)
 
     def begin_series(self) -> None:
         self._attend()
-        with self._resting() as learner:
+        with self.changing() as learner:
             begin_series(learner)
-            self._begin()
 
     def dump(self) -> Contents:
         self._attend()
@@ -228,13 +237,18 @@ class CompiledTree(Compiled):
             return learner.dump_compact()
 
     def load(self, contents: Contents) -> None:
-        with self._resting() as learner:
+        with self.changing() as learner:
             learner.load(contents)
-            self._begin()
 
     def assign(self, values: Values) -> None:
-        with self._resting() as learner:
+        with self.changing() as learner:
             learner.assign(values)
+
+    @contextmanager
+    def changing(self) -> Iterator[Any]:
+        """Yield the Python learners. The twin continues from what was changed in them."""
+        with self._resting() as learner:
+            yield learner
             self._begin()
 
     @contextmanager

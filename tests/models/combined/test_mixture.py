@@ -159,6 +159,20 @@ def test_the_record_of_a_member_counts():
     assert (np.min(records, axis=0) == -12.0).all()
 
 
+@pytest.mark.parametrize("engine", ["auto", "python"])
+def test_the_gate_lifts_no_member_above_a_better_one_that_is_more_certain(engine):
+    """A line through a sine is always uncertain. It got all weight where the GP is less certain than usual."""
+    X, x = np.random.default_rng(0).uniform(-3.0, 3.0, (200, 1)), [[3.3]]
+    y = np.sin(2.0 * X[:, 0])
+    gp, line = ogp.KRLST(RBF(1.0), noise=1e-4, engine=engine), ogp.LinearRLS(noise=1.0, engine=engine)
+    (_, usual), (_, std), (_, large) = (
+        one.fit(X, y).predict(at, return_std=True) for one, at in ((gp, [[0.0]]), (gp, x), (line, x))
+    )
+    assert 3.0 * usual < std < 0.5 * large
+    model = ogp.Mixture([("gp", gp), ("line", line)], fade=0.5, gate=4.0).fit(X, y)
+    assert model.predict_distribution(x).weights[0, 0] >= 0.5
+
+
 def test_forged_weights_are_refused():
     model = ogp.Mixture(members()).fit(*stream(30))
     for forged in (np.array([0.0, 1.0, 0.0]), np.array([-1.0, -1.0, -2.0]), np.array([0.0, np.nan, 0.0]), np.zeros(2)):

@@ -100,7 +100,12 @@ class ConformalLearner(SpreadLearner):
     def __init__(self, inner: Learner, level: float, step: float) -> None:
         super().__init__(inner)
         self.level, self.rule = level, StretchRule.at(level, step)
-        self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
+        self.restart(0.0)
+
+    def restart(self, log_scale: float) -> None:
+        """Continue with this stretch, as if no row had been learned."""
+        self.log_scale = np.full(self.outputs, log_scale)
+        self.rows, self.more, self.fewer = np.zeros((3, self.outputs))
 
     def update(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
         """Return predictions with stretched intervals, and learn which rows were misses.

@@ -35,7 +35,8 @@ class Mixture(OnlineRegressor):
 
     With a gate, a member gets less weight at a row where it is less certain than usual, for example because it has seen
     no data near x: its weight is multiplied by (usual std / std)^gate, where the usual log std is a fading mean of 50
-    rows. The bound above holds for gate = 0.
+    rows. But it never gets more weight than a member that is more certain at this row and has predicted better, with
+    at least three times its weight. The bound above holds for gate = 0.
 
     With `lasting`, the longer record of a member counts, too: `lasting` times a fading mean over 50 rows of the
     difference between its log density and the best log density, at most 12 nats. Use it if the noise is so large that a

@@ -29,6 +29,7 @@ from onlinegp.state import Fields, Values, WithFields, array, integer, learner
 
 HALF_LIFE = 50.0  # rows, for the means of the usual log std and the record
 LEAST_SURE = 300.0  # the largest |log std|
+BETTER, SURER = 3.0, 0.01  # factor of the weight and difference in log std by which a member is better and more certain
 MOST_BEHIND = 12.0  # nats: limit of a record, so that after a change another member can soon be the best
 
 
@@ -196,10 +197,16 @@ class MixtureLearner(WithFields):
         return _times_records(weights, records)
 
     def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
-        """Return weights (n, m) times (usual std / std)^gate, normalized."""
+        """Return weights (n, m) times (usual std / std)^gate, normalized.
+
+        No member gets more than one that is better (a larger weight) and more certain (a smaller std).
+        """
         doubt = self.gate * (log_std - usual)
-        weights = weights * np.exp(np.maximum(doubt.min(axis=1, keepdims=True) - doubt, -LEAST_SURE))
-        return weights / weights.sum(axis=1, keepdims=True)
+        gated = weights * np.exp(np.maximum(doubt.min(axis=1, keepdims=True) - doubt, -LEAST_SURE))
+        better = weights[:, None, :] >= BETTER * weights[:, :, None]  # (n, m, m): the last one than the other
+        surer = log_std[:, None, :] <= log_std[:, :, None] - SURER
+        limited = np.minimum(gated, np.where(better & surer, gated[:, None, :], np.inf).min(axis=2))
+        return limited / limited.sum(axis=1, keepdims=True)
 
     def _mixed(self, weights: Array, predicted: tuple[Predictions, ...]) -> Predictions:
         mixed = mix(np.repeat(weights[:, None, :], self.outputs, axis=1), predicted)
@@ -220,6 +227,7 @@ class MixtureLearner(WithFields):
     def plan(self) -> Plan | None:
         numbers: dict[str, Constant] = {"gate": self.gate, "usual_keep": self._keep, "largest": LEAST_SURE}
         numbers |= {**weights_rule(self.fade), "lasting": self.lasting, "most_behind": MOST_BEHIND}
+        numbers |= {"better": BETTER, "surer": SURER}
         fields = {"log_weights": self.log_weights, "total": self._total, "count": self._count}
         if self.lasting:
             fields["record"] = self._record
