@@ -92,7 +92,7 @@ class Maker {
                                  int64_t(plan.number("horizon")));
         if (kind == "robust")
             return sized<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"),
-                                 int64_t(plan.number("rows")));
+                                 int64_t(plan.number("rows")), int64_t(plan.number("in_a_row")));
         if (kind == "calibrated") return sized<Calibrated>(d, std::move(one), scale_rule(plan));
         if (kind == "heavy tailed")
             return sized<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan), weights_rule(plan));

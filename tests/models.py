@@ -113,6 +113,7 @@ WRAPPED = {
     "Forecaster-Lagged": ogp.Forecaster(model=ogp.Lagged(MODELS["KRLST"], lags=2), steps=5),
     "Robust": ogp.Robust(MODELS["SWKRLS"], bound=2.0),
     "Robust-reject": ogp.Robust(MODELS["KRLST"], bound=1.0, reject=2.0, rows=20),
+    "Robust-in-a-row": ogp.Robust(MODELS["KRLST"], bound=0.5, in_a_row=2),
     "Robust-python": ogp.Robust(ogp.KNLMS(RBF(0.7), epsilon=1e-2, engine="python"), bound=1.5),
     "Lagged-Scaled-Robust": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"])), lags=3),
     "Lagged-Scaled-Robust-horizon": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"]), rows=30), lags=3, horizon=3),
