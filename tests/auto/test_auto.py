@@ -315,7 +315,7 @@ def test_a_spike_is_not_predicted_again_and_a_jump_is_followed(model):
     assert after[20:].mean() < 1.2 * np.abs(plain.mean - y)[521:].mean()
     jumped = np.where(np.arange(600) < 500, y, y + 50.0)
     after = np.abs(model.unfitted().run(X, jumped).mean - jumped)[500:]
-    assert after[-20:].mean() < 5.0
+    assert after[-20:].mean() < 10.0
 
 
 def test_skewed_targets_are_predicted_on_another_scale():
