@@ -6,18 +6,22 @@
 namespace onlinegp {
 
 // Row i is predicted from y up to row i - horizon, by an inner node that has learned the rows up to i - horizon. With a
-// horizon above one, rows wait until they may be learned, a block is processed row by row, and predictions are stretched
-// by the fading mean of their z^2 up to row i - horizon: see HorizonScale in onlinegp.models.combined.horizon_scale.
+// horizon above one, rows wait until they may be learned, a block is processed row by row, and predictions are
+// stretched by the fading mean of their z^2 up to row i - horizon, and mixed with a normal: see HorizonScale in
+// onlinegp.models.combined.horizon_scale.
 class Lagged final : public Outer {
   public:
     // Each input is the mean of a group of past values. `lags` concatenates the groups, and `sizes` has their sizes.
-    Lagged(int d, Owned inside, const Vector& lags, const Vector& sizes, int64_t horizon, const FadingScaleRule& rule)
-        : Outer(d, std::move(inside), {}),
+    // With degrees (infinite), a normal with the weight `normal` is part of the predictions.
+    Lagged(int d, Owned inside, const Vector& lags, const Vector& sizes, int64_t horizon, const Vector& degrees,
+           double normal, const FadingScaleRule& rule)
+        : Outer(d, std::move(inside), degrees),
           lags_(lags.begin(), lags.end()),
           sizes_(sizes.begin(), sizes.end()),
           horizon_(horizon),
-          rule_(rule),
           memory_(lags.empty() ? 0 : *std::max_element(lags_.begin(), lags_.end()) + horizon - 1),
+          normal_(degrees.empty() ? 0 : normal),
+          rule_(rule),
           past_(size_t(memory_ * p)),
           waiting_x_(size_t((horizon - 1) * inner->d)),
           waiting_y_(size_t((horizon - 1) * p)),
@@ -133,7 +137,15 @@ class Lagged final : public Outer {
         Predictions& in = inner->predicted(w);
         for (int o = 0; o < p; o++) {
             const double factor = std::sqrt(total_[size_t(o)] / count_[size_t(o)]);
-            stretch_around(kinds, in(from, o), in.moments(from, o).mean, factor, predicted(w)(to, o));
+            const Moments moments = in.moments(from, o);
+            const Components row = predicted(w)(to, o);
+            stretch_around(inner->kinds, in(from, o), moments.mean, factor, row);
+            if (normal_ == 0) continue;
+            const int64_t last = inner->kinds.count();
+            for (int64_t k = 0; k < last; k++) row.weight[k] *= 1 - normal_;
+            row.weight[last] = normal_;
+            row.mean[last] = moments.mean;
+            row.scale[last] = factor * moments.std;
         }
     }
     // Learn the z^2 that has waited longest, and let the z^2 of row i of the inner node wait
@@ -147,6 +159,7 @@ class Lagged final : public Outer {
 
     const std::vector<int64_t> lags_, sizes_;
     const int64_t horizon_, memory_;
+    const double normal_;
     const FadingScaleRule rule_;
     Vector past_, waiting_x_, waiting_y_;
     Vector waiting_z2_;  // negative for a row that was predicted without the model

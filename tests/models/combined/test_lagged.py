@@ -9,6 +9,8 @@ import onlinegp as ogp
 from models import stream
 from onlinegp.datasets import embed
 from onlinegp.kernels import RBF
+from onlinegp.models.combined.base import stretched
+from onlinegp.predictions import Gaussian
 
 SERIES = np.sin(0.3 * np.arange(200)) + 0.02 * np.random.default_rng(0).standard_normal(200)
 
@@ -102,17 +104,25 @@ def test_intervals_far_ahead_have_their_coverage(wrapped, engine):
     assert 0.92 <= np.mean(((lower <= y) & (y <= upper))[524:]) <= 0.97
 
 
-def test_every_prediction_has_the_spread_of_errors_at_the_horizon():
-    model = ogp.Lagged(inner(), lags=3, horizon=6).fit(None, np.cumsum(SERIES))
+@pytest.mark.parametrize("wrapped", [ogp.Calibrated, ogp.HeavyTailed])
+def test_every_prediction_has_the_spread_of_errors_at_the_horizon(wrapped):
+    model = ogp.Lagged(wrapped(inner()), lags=3, horizon=6).fit(None, np.cumsum(SERIES))
     learned, plain = model.dump()["learned"], model.learner.inner
     widened = float(np.sqrt(learned["z2_total"] / learned["z2_count"])[0])
-    assert widened > 1.05
+    assert abs(widened - 1.0) > 0.05
     (mean,), (std,) = model.predict(None, return_std=True)
     own = plain.predict(learned["past"][:3][::-1].T)  # lag 1 is six rows ago
     assert (mean, std) == pytest.approx((own.mean[0, 0], widened * own.std[0, 0]), rel=1e-12)
     assert model.predict_one(None, return_std=True) == (mean, std)
-    lower, upper = model.predict_interval(None)
-    assert upper[0] - lower[0] == pytest.approx(2.0 * 1.959964 * std, rel=1e-6)
+    whole, half = model.predict_distribution(None), Gaussian(mean, std)
+    if wrapped is ogp.HeavyTailed:  # half of it is a normal
+        heavy = stretched(own, np.array([widened])).output(0)
+        assert whole.log_density(mean + std) == pytest.approx(
+            np.log(0.5 * np.exp(heavy.log_density(mean + std)) + 0.5 * np.exp(half.log_density(mean + std)))
+        )
+    else:
+        assert whole.log_density(mean + std) == pytest.approx(half.log_density(mean + std))
+    np.testing.assert_allclose(model.predict_interval(None), whole.interval(0.95), rtol=1e-9)
     assert model.forecast(1, paths=20_000).std[0] == pytest.approx(std, rel=0.03)
     assert model.skip(None).std[0] == std
 

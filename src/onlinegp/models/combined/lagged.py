@@ -35,8 +35,10 @@ class Lagged(OuterRegressor):
     With a horizon above one, the inner model learns a row when it knows the rows just before it, so it sees errors one
     row ahead, which are usually smaller. Predictions are stretched around their mean by a factor: the root of the
     fading mean of z^2, z = (y - mean) / std, of the predictions made at the horizon. The factor of row i uses errors up
-    to row i - horizon. It starts at one with the weight of 20 rows, and the mean fades over 500 + 10 horizon rows. The
-    stretch of intervals by a `Conformal` inside, which is learned from errors one row ahead, is dropped.
+    to row i - horizon. It starts at one with the weight of 20 rows, and the mean fades over 500 + 10 horizon rows. If
+    the stretched prediction is no normal distribution, it is mixed in equal parts with a normal distribution of the
+    same mean and variance: an error far ahead is a sum of errors, so its tails are lighter than those one row ahead.
+    The stretch of intervals by a `Conformal` inside is dropped.
 
     `predict` treats each row as the next row of the stream. `forecast` predicts several rows ahead. `skip` passes rows
     without y, and uses predictions as their values.

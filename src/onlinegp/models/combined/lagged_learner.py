@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -12,9 +13,9 @@ from onlinegp.checks import LARGEST, Array
 from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.models.combined.base import INSIDE, OuterLearner
-from onlinegp.models.combined.horizon_scale import NO_ERROR, HorizonScale
+from onlinegp.models.combined.horizon_scale import NO_ERROR, NORMAL, HorizonScale
 from onlinegp.models.combined.standardize import like_so_far
-from onlinegp.predictions import Predictions
+from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples, draw
 from onlinegp.state import Fields, array, integer
 
@@ -166,11 +167,14 @@ class LaggedLearner(OuterLearner):
         lags = np.array([lag for group in self.groups for lag in group], dtype=np.float64)
         sizes = np.array([len(group) for group in self.groups], dtype=np.float64)
         numbers: dict[str, float | Array] = {"lags": lags, "sizes": sizes, "horizon": float(self.horizon)}
-        numbers |= self.spread.rule()
+        numbers |= {"degrees": np.empty(0), "normal": NORMAL, **self.spread.rule()}
         fields: dict[str, Array] = {"past": self._past, "waiting_x": self._waiting_x, "waiting_y": self._waiting_y}
         if self.horizon > 1:
             fields |= {"waiting_z2": self.spread.waiting, "z2_total": self.spread.total, "z2_count": self.spread.count}
-        return around("lagged", self, numbers, fields, {"model": self.inner})
+        plan = around("lagged", self, numbers, fields, {"model": self.inner})
+        if self.horizon > 1 and plan is not None and plan.components > 1:  # mixed with a normal
+            plan = replace(plan, numbers={**numbers, "degrees": np.array([np.inf])})
+        return plan
 
     def steady_after(self) -> int:
         """Return the number of rows until all lags are known, the queue is full, and a row is learned; 0 afterwards."""
@@ -220,7 +224,8 @@ class LaggedLearner(OuterLearner):
     def _prior(self, X: Array, past: Array) -> Predictions:
         """Predict rows by the mean and spread of the past values that are known `horizon` rows before."""
         prior = self.inner.predict(np.hstack([X, np.zeros((len(X), self.width - self.features))]))
-        return like_so_far(prior, past[: max(0, len(past) - self.horizon + 1)])
+        prior = like_so_far(prior, past[: max(0, len(past) - self.horizon + 1)])
+        return self.spread.half_normal(prior, Gaussian(prior.mean, prior.std))
 
     def _move_on(self, Y: Array) -> None:
         self.seen += len(Y)
