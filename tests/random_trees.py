@@ -160,7 +160,7 @@ def mixture(rng: np.random.Generator, *inside: int) -> Any:
 
 
 def lagged(rng: np.random.Generator, depth: int, features: int, outputs: int) -> Any:
-    lags, horizon = int(rng.integers(0, 4)), 1 if rng.random() < 0.8 else 2
+    lags, horizon = int(rng.integers(0, 4)), 1 if rng.random() < 0.8 else int(rng.integers(2, 6))
     return ogp.Lagged(tree(rng, depth, features + lags * outputs, outputs), lags=lags, horizon=horizon)
 
 
