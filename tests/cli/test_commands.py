@@ -78,6 +78,15 @@ def test_inspect(folder):
     assert b"bad.ogp: the arrays do not fit the file" in inside("inspect", folder / "bad.ogp", code=1).stderr
 
 
+def test_inspect_shows_tuned_parameters_inside_lags(folder):
+    args = ["run", "data.csv", "--lags", "2", "--tune", "60", "--model", "krlst", "--save", "lagged.ogp"]
+    told = inside(*args, "--out", "out.csv", cwd=folder).stderr.decode()
+    facts = json.loads(inside("inspect", folder / "lagged.ogp", "--json").stdout)
+    assert facts["inside"] == ["Lagged", "Tuned", "Scaled", "Conformal", "HeavyTailed"]
+    for name in ("kernel", "noise", "forgetting"):
+        assert f"{name} = {facts['parameters'][name]}\n" in told
+
+
 def test_predict_does_not_learn(folder):
     text = "place,x1,x0\n" + "Bern,0.5,0.2\n" * 3
     predicted = rows_of(onlinegp("predict", folder / "model.ogp", "-", stdin=text).stdout)
