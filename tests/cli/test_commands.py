@@ -133,9 +133,19 @@ def test_predict_with_a_model_of_the_library(folder):
 def test_tune(folder):
     told = onlinegp("tune", folder / "data.csv", "--tune", "80", "--out", folder / "tuned.ogp").stdout.decode()
     assert "kernel = " in told
-    assert "relevance: x0" in told
+    assert "relevance beyond linear effects: x0" in told
     done = inside("run", folder / "data.csv", "--start", folder / "tuned.ogp", "--quiet")
     assert rows_of(done.stdout)[0]["mean"] != ""  # nothing to wait for: it was tuned before
+
+
+def test_tune_does_not_call_a_linear_input_irrelevant(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (200, 2))
+    y = 3.0 * X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.05 * rng.standard_normal(200)
+    np.savetxt(tmp_path / "a.csv", np.c_[X, y], delimiter=",", header="u,v,y", comments="")
+    told = inside("tune", tmp_path / "a.csv", "--model", "krlst").stdout.decode()
+    assert "linear(" in told
+    assert "relevance beyond linear effects: u 0.0" in told
 
 
 def test_compare(folder):
