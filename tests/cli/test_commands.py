@@ -78,6 +78,15 @@ def test_inspect(folder):
     assert b"bad.ogp: the arrays do not fit the file" in inside("inspect", folder / "bad.ogp", code=1).stderr
 
 
+def test_inspect_shows_tuned_parameters_inside_lags(folder):
+    args = ["run", "data.csv", "--lags", "2", "--tune", "60", "--model", "krlst", "--save", "lagged.ogp"]
+    told = inside(*args, "--out", "out.csv", cwd=folder).stderr.decode()
+    facts = json.loads(inside("inspect", folder / "lagged.ogp", "--json").stdout)
+    assert facts["inside"] == ["Lagged", "Tuned", "Scaled", "Conformal", "HeavyTailed"]
+    for name in ("kernel", "noise", "forgetting"):
+        assert f"{name} = {facts['parameters'][name]}\n" in told
+
+
 def test_predict_does_not_learn(folder):
     text = "place,x1,x0\n" + "Bern,0.5,0.2\n" * 3
     predicted = rows_of(onlinegp("predict", folder / "model.ogp", "-", stdin=text).stdout)
@@ -124,9 +133,19 @@ def test_predict_with_a_model_of_the_library(folder):
 def test_tune(folder):
     told = onlinegp("tune", folder / "data.csv", "--tune", "80", "--out", folder / "tuned.ogp").stdout.decode()
     assert "kernel = " in told
-    assert "relevance: x0" in told
+    assert "relevance beyond linear effects: x0" in told
     done = inside("run", folder / "data.csv", "--start", folder / "tuned.ogp", "--quiet")
     assert rows_of(done.stdout)[0]["mean"] != ""  # nothing to wait for: it was tuned before
+
+
+def test_tune_does_not_call_a_linear_input_irrelevant(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (200, 2))
+    y = 3.0 * X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.05 * rng.standard_normal(200)
+    np.savetxt(tmp_path / "a.csv", np.c_[X, y], delimiter=",", header="u,v,y", comments="")
+    told = inside("tune", tmp_path / "a.csv", "--model", "krlst").stdout.decode()
+    assert "linear(" in told
+    assert "relevance beyond linear effects: u 0.0" in told
 
 
 def test_compare(folder):

@@ -193,6 +193,19 @@ def test_little_effort_reaches_what_a_class_declares():
     assert found["tracker"].params["forgetting"] < 0.9999
 
 
+@pytest.mark.parametrize("by", ["error", "density"])
+def test_a_linear_filter_starts_from_its_own_noise(by):
+    """The noise of the likely kernels is that of a smooth function, which no linear filter can follow."""
+
+    def wave(seed: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-3.0, 3.0, (300, 1))
+        return X, np.sin(2.0 * X[:, 0]) + 0.02 * rng.standard_normal(300)
+
+    found = ogp.compare([ogp.LinearRLS], wave, runs=2, effort=300, jobs=1, by=by)
+    assert found.figures()[0]["coverage"] > 0.9
+
+
 def test_short_runs_are_said_to_be_short():
     y = np.sin(np.arange(400.0))
     found = ogp.compare([ogp.LinearRLS()], ogp.comparing.Blocks(y[:, None], y), runs=20, jobs=1)

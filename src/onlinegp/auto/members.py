@@ -21,6 +21,7 @@ from onlinegp.batch.likely_kernels import (
     likely_isotropic,
     likely_kernels,
     likely_noise,
+    linear_noise,
     quickly_likely_kernels,
 )
 from onlinegp.batch.parameter_search import prequential_density
@@ -49,7 +50,6 @@ MEMBERS = (
 SHAPES = (MATERN, SMOOTH, ROUGH)
 SOME = 500  # rows to tune a kernel of another shape
 WORSE = 30.0  # nats: kernels that are less likely by this on the tuning rows are left out
-LEAST_NOISE = 1e-10  # smallest noise of the linear member, for exactly linear rows
 LINEAR_FORGETTING = (1.0, 0.999)
 # Two members with short memories follow changes: a KRLST that forgets, and a GP on the last rows
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
@@ -245,13 +245,6 @@ class Parts:
 def _persists(T: Array) -> bool:
     """Whether the last value predicts the next value better than the mean, for any output."""
     return bool((np.mean(np.diff(T, axis=0) ** 2, axis=0) < np.var(T, axis=0)).any())
-
-
-def linear_noise(Z: Array, T: Array) -> float:
-    """Return the variance of the residuals of linear regression."""
-    A = np.column_stack([Z, np.ones(len(Z))])
-    w = np.linalg.solve(A.T @ A + np.eye(A.shape[1]), A.T @ T)
-    return max(float(np.mean((T - A @ w) ** 2)), LEAST_NOISE)
 
 
 def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:

@@ -9,13 +9,13 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from onlinegp.auto.composed import Chooser
-from onlinegp.auto.members import Parts, Tuning, around, guarded, linear_noise, scaled, standardized
+from onlinegp.auto.members import Parts, Tuning, around, guarded, scaled, standardized
 from onlinegp.auto.self_tuning import REMEDY, SelfTuning
 from onlinegp.auto.targets import isolated
 from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.maximum_posterior import Progress
-from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential
-from onlinegp.batch.search_space import search_of, suggested, uses_kernel
+from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential, starts
+from onlinegp.batch.search_space import search_of, suggested
 from onlinegp.checks import Array, check_Xy
 from onlinegp.kernels import RBF
 from onlinegp.learner import Learner
@@ -214,7 +214,7 @@ class _Search:
         given = {name: value for name, value in own.items() if name not in self._searched(model)}
         best = best_of(
             cls,
-            self._found(cls, given),
+            starts(cls, self.Z, self.T, lambda: self._found(given)),
             lambda one: prequential(one, self.Z, self.T),
             budget=own.get("budget"),  # type: ignore[arg-type]
             given=given,
@@ -231,13 +231,9 @@ class _Search:
         defaults = {name: one.default for name, one in signature(cls).parameters.items()}
         return {name for name in names if _is_default(getattr(model, name, None), defaults.get(name))}
 
-    def _found(self, cls: type[OnlineRegressor], given: dict[str, Any]) -> list[Hyperparameters]:
-        """Return kernels and noises to start from."""
-        if not uses_kernel(cls):
-            return [Hyperparameters(RBF(), linear_noise(self.Z, self.T), 1.0, 0.0, len(self.T))]
-        if given.get("kernel") is not None:
-            return hyperparameters(self.Z, self.T, given)
-        return self.likely()
+    def _found(self, given: dict[str, Any]) -> list[Hyperparameters]:
+        """Return likely kernels and noises, or the given kernel with its likely noise."""
+        return self.likely() if given.get("kernel") is None else hyperparameters(self.Z, self.T, given)
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -289,6 +289,13 @@ def _likely_noise(kernel: Kernel, K: Array, X: Array, y: Array, *, trials: int) 
     return Hyperparameters(kernel, float(noises[best]), 1.0, float(likelihood[best]), len(y))
 
 
+def linear_noise(Z: Array, T: Array) -> float:
+    """Return the variance of the residuals of linear regression."""
+    A = np.column_stack([Z, np.ones(len(Z))])
+    w = np.linalg.solve(A.T @ A + np.eye(A.shape[1]), A.T @ T)
+    return max(float(np.mean((T - A @ w) ** 2)), NOISE_FLOOR)
+
+
 def _thinned(X: ArrayLike, y: ArrayLike, rows: int) -> tuple[Array, Array]:
     """Return at most `rows` rows, evenly spaced."""
     X, y = check_Xy(X, y)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.likely_kernels import Hyperparameters, likely_kernels, likely_noise
+from onlinegp.batch.likely_kernels import Hyperparameters, likely_kernels, likely_noise, linear_noise
 from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.search_space import Move, search_of, suggested, uses_kernel
 from onlinegp.checks import Array
+from onlinegp.kernels import RBF
 from onlinegp.models import OnlineRegressor
 from onlinegp.processes import Jobs
 
@@ -104,6 +105,16 @@ def hyperparameters(
     if noise is None:
         return [likely_noise(kernel, Z, t)]
     return [Hyperparameters(kernel, noise, 1.0, np.nan)]
+
+
+def starts(
+    cls: type[OnlineRegressor], Z: Array, t: Array, likely: Callable[[], list[Hyperparameters]]
+) -> list[Hyperparameters]:
+    """Return the kernels and noises from which the search for a class starts.
+
+    A class without a kernel starts from the noise of linear regression: the likely kernels fit better than it can.
+    """
+    return likely() if uses_kernel(cls) else [Hyperparameters(RBF(), linear_noise(Z, t), 1.0, np.nan, len(t))]
 
 
 def best_of(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.auto import Tuned
+from onlinegp.auto.learner import AutoLearner
 from onlinegp.cli.options import add_import
 from onlinegp.cli.paths import Paths
 from onlinegp.columns.plan import Plan
@@ -17,7 +18,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.fleet.sqlite import stored_facts, stored_model, stored_one
 from onlinegp.fleet.sqlite_file import is_store
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterRegressor
+from onlinegp.models.combined.base import OuterRegressor, working
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import SAVED, checked, from_bytes, latest, to_bytes
 from onlinegp.streams.running.requested_model import shown
@@ -106,10 +107,11 @@ def _about_model(model: OnlineRegressor) -> dict[str, Any]:
 
 
 def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:
-    """Yield the model and its inner models, from the outside in."""
+    """Yield the model and its inner models, from the outside in; inside a `Tuned`, those that it chose."""
+    learner = working(model) if model.__sklearn_is_fitted__() else None
     while isinstance(model, OuterRegressor | Tuned):
         yield model
-        chosen = model.chosen_ if isinstance(model, Tuned) and model.__sklearn_is_fitted__() else None
+        chosen = learner.chosen if isinstance(model, Tuned) and isinstance(learner, AutoLearner) else None
         model = chosen or model.model
     yield model
 

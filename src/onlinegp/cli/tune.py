@@ -13,6 +13,7 @@ from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_colum
 from onlinegp.cli.parsing import parse_model
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
+from onlinegp.kernels import Sum
 from onlinegp.models.combined.base import innermost
 from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import printable
@@ -26,7 +27,8 @@ EPILOG = f"""examples:
   onlinegp tune data.csv --model krlst --out tuned.ogp && onlinegp run data.csv --start tuned.ogp
 
 Inputs and target are standardized first, and length scales are in standard units: the larger a length scale, the less
-its column matters. The file of --out contains scaling, columns and the unfitted model.
+its column matters. If the kernel has a linear part, a column with a large length scale may still have a linear effect.
+The file of --out contains scaling, columns and the unfitted model.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("SOURCE",), replaces=("--out",), pipes=("SOURCE",))
@@ -74,4 +76,5 @@ def _relevance(names: list[str], kernel: Any) -> list[str]:
     if len(theta) != len(names) or len(names) < 2:
         return []
     relevance = np.exp(min(theta) - np.asarray(theta))
-    return ["relevance: " + ", ".join(f"{name} {value:.2f}" for name, value in zip(names, relevance, strict=True))]
+    title = "relevance beyond linear effects" if isinstance(kernel, Sum) else "relevance"
+    return [f"{title}: " + ", ".join(f"{name} {value:.2f}" for name, value in zip(names, relevance, strict=True))]

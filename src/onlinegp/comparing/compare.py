@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.batch.likely_kernels import Hyperparameters
-from onlinegp.batch.parameter_search import BUDGET, best_of, hyperparameters, prequential
+from onlinegp.batch.parameter_search import BUDGET, best_of, hyperparameters, prequential, starts
 from onlinegp.batch.search_space import WIDELY, Move, search_of
 from onlinegp.checks import Array, choice, count, probability, seed_of
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
@@ -236,7 +236,7 @@ def tune_one(
     with _named(entrant.name):
         trial = best_of(
             cls,
-            hyperparameters(Z, t, given) if found is None or "kernel" in given else found,
+            starts(cls, Z, t, lambda: hyperparameters(Z, t, given) if found is None or "kernel" in given else found),
             lambda model: prequential(model, Z, t, last=settings.steady / settings.rows),
             budget=given.get("budget", settings.budget),
             given=given,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.batch.likely_kernels import Hyperparameters
-from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters, prequential
+from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters, prequential, starts
 from onlinegp.checks import Array
 from onlinegp.comparing.entrants import Entrant, Fixed
 from onlinegp.comparing.ranking import Ranking, Result, ranked
@@ -207,7 +207,9 @@ def tune(stream: OneStream, entrant: Entrant | Fixed, found: list[Hyperparameter
     if entrant.estimator.tunes_itself:  # the model tunes itself on these rows during its run
         return Tuned(entrant, Trial(entrant.estimator, given, Outcome(), 0, 0), inf)
     try:
-        trial = best_of(entrant.estimator, found, judge, budget=given.get("budget", BUDGET), given=given, until=until)
+        cls = entrant.estimator
+        first = starts(cls, Z, t, lambda: found)
+        trial = best_of(cls, first, judge, budget=given.get("budget", BUDGET), given=given, until=until)
         began = process_time()
         judge(trial.build())
         return Tuned(entrant, trial, process_time() - began)

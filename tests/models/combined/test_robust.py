@@ -36,6 +36,18 @@ def test_without_outliers_a_wide_bound_changes_nothing():
     np.testing.assert_allclose(trace.mean, plain.mean, rtol=1e-9, atol=1e-12)
 
 
+def test_filters_with_a_wide_std_need_calibrated_inside():
+    """The std of NLMS is an upper bound: impulses are clipped only where they are far beyond it."""
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((3000, 16)), rng.standard_normal(16)
+    y = X @ w + 0.05 * rng.standard_normal(3000) + 50.0 * rng.standard_normal(3000) * (rng.random(3000) < 0.01)
+
+    def error(model: ogp.OnlineRegressor) -> float:
+        return float(np.mean((model.run(X, y).mean - X @ w)[1500:] ** 2))
+
+    assert error(ogp.Robust(ogp.Calibrated(ogp.NLMS(step=0.3)))) < error(ogp.Robust(ogp.NLMS(step=0.3))) / 100
+
+
 def test_outliers_do_little():
     X, y = stream(400)
     dirty = y.copy()

@@ -129,6 +129,22 @@ def test_time_does_not_go_back():
     assert all(np.array_equal(value, before[name]) for name, value in model.learner.dump().items())
 
 
+def test_the_past_is_not_predicted():
+    """The state is that of the last row: its prediction of an earlier time would be the present value."""
+    model = ogp.TemporalGP(time=0).fit([[1.0], [2.0]], [0.0, 0.0])
+    calls = (
+        lambda: model.predict([[3.0], [1.5]]),
+        lambda: model.predict(np.array([[1.5]])),
+        lambda: model.predict_one([1.5]),
+        lambda: model.predict_distribution([[1.5]]),
+        lambda: model.predict_interval(np.array([[1.5]])),
+    )
+    for predict in calls:
+        with pytest.raises(ValueError, match="must not be before the last learned row, at 2"):
+            predict()
+    assert model.predict([[3.0], [2.0]]).shape == (2,)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_where_times_are_not_checked_a_late_row_does_not_turn_time_back(engine):
     model = ogp.Mixture([ogp.TemporalGP(RandomWalk(1.0, 1.0), noise=0.01, time=0, engine=engine)])

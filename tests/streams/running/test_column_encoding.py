@@ -333,7 +333,7 @@ def test_saved_models_know_their_columns(tmp_path):
 def test_tune_and_compare_know_the_options(tmp_path):
     path = write(tmp_path / "a.csv", rows())
     told = inside("tune", path, *ALL, "--tune", "80", "--out", tmp_path / "m.ogp")
-    assert b"relevance: when.hour_sin" in told.stdout
+    assert b"relevance beyond linear effects: when.hour_sin" in told.stdout
     assert b"state=on" in told.stdout
     inside("run", path, "--start", tmp_path / "m.ogp", "--out", tmp_path / "o.csv")
     assert len(rows_of(tmp_path / "o.csv")) == 150

@@ -23,7 +23,8 @@ class Robust(OuterRegressor):
 
     The model learns mean + clip(y - mean, -bound std, bound std) in place of y, where mean and std are its prediction
     of y (Huber's weight on the innovation). Use it inside `Scaled`, so that predictions have the size of the data from
-    the start; otherwise the first samples would look like outliers. Rows are learned one by one.
+    the start; otherwise the first samples would look like outliers. Rows are learned one by one. The std of the LMS and
+    KLMS families is an upper bound, which few errors exceed: there, use ``Robust(Calibrated(model))``.
 
     Cost: as for the inner model
     Memory: as for the inner model

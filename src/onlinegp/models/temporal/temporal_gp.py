@@ -20,6 +20,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.temporal.state_space import WALK, Block, state_space
+from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, dump, integer, number
 
 
@@ -129,6 +130,29 @@ class TemporalGP(OnlineRegressor):
         if self.time is not None and self._learner is not None:
             self._check_times(np.reshape(np.asarray(self._check_x(x), dtype=np.float64), (1, -1)))
         return super().learn_one(x, y)
+
+    def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
+        if self.time is not None and self._learner is not None:
+            self._refuse_past(np.reshape(np.asarray(self._check_x(x), dtype=np.float64), (1, -1)))
+        return super().predict_one(x, return_std)
+
+    def _quick(self, name: str, X: ArrayLike, *arguments: Any) -> Any:
+        return super()._quick(name, X, *arguments) if self.time is None else None  # the fast path checks no times
+
+    def _predictions(self, X: ArrayLike) -> Predictions:
+        self._refuse_past(X)
+        return super()._predictions(X)
+
+    def _refuse_past(self, X: ArrayLike) -> None:
+        """Raise an error if rows to predict are before the last learned row."""
+        if self.time is None or self._learner is None or not self._learner.seen:
+            return
+        last, t = dump(self._learner)["time"], self.checked_X(X)[:, self.time]
+        if (t < last).any():
+            raise ValueError(
+                f"times to predict must not be before the last learned row, at {last:g}, got {t.min():g}. Use "
+                "GPRegression, which predicts at any time."
+            )
 
     def _check_times(self, X: ArrayLike) -> None:
         """Raise an error if the rows are not in temporal order."""
