@@ -71,7 +71,7 @@ def test_inspect(folder):
     assert "features: x0, x1" in told
     facts = json.loads(inside("inspect", folder / "model.ogp", "--json").stdout)
     assert facts["learned"] == 300
-    assert facts["inside"] == ["Tuned", "Scaled", "Conformal", "HeavyTailed"]
+    assert facts["inside"] == ["Tuned", "Scaled", "Conformal", "Robust", "HeavyTailed"]
     assert "y_center" in facts["parameters"]
     assert "noise" in facts["parameters"]
     (folder / "bad.ogp").write_bytes((folder / "model.ogp").read_bytes()[:-3])
@@ -82,7 +82,7 @@ def test_inspect_shows_tuned_parameters_inside_lags(folder):
     args = ["run", "data.csv", "--lags", "2", "--tune", "60", "--model", "krlst", "--save", "lagged.ogp"]
     told = inside(*args, "--out", "out.csv", cwd=folder).stderr.decode()
     facts = json.loads(inside("inspect", folder / "lagged.ogp", "--json").stdout)
-    assert facts["inside"] == ["Lagged", "Tuned", "Scaled", "Conformal", "HeavyTailed"]
+    assert facts["inside"] == ["Lagged", "Tuned", "Scaled", "Conformal", "Robust", "HeavyTailed"]
     for name in ("kernel", "noise", "forgetting"):
         assert f"{name} = {facts['parameters'][name]}\n" in told
 
