@@ -317,7 +317,7 @@ def start(folder: Path, half: int | None) -> None:
     found, covered = [], []
     print(f"{'stream':<16}" + "".join(f"{f'{a}-{b}':>20}" for a, b in EARLY) + "   (over the better baseline, covers)")
     for name, X, y in streams.beginnings(folder)[slice(half, None, None if half is None else 2)]:
-        trace, line = ogp.run(ogp.Auto(), X, y), ogp.run(ogp.Scaled(ogp.LinearRLS(noise=0.1), rows=20), X, y).mean
+        trace, line = ogp.Auto().run(X, y), ogp.Scaled(ogp.LinearRLS(noise=0.1), rows=20).run(X, y).mean
         low, high = trace.interval()
         inside, last = (low <= y) & (y <= high), np.append(y[0], y[:-1])
         errors = [[np.mean((mean - y)[a:b] ** 2) for a, b in EARLY] for mean in (trace.mean, line, last)]
