@@ -39,6 +39,15 @@ def test_a_clock_is_neither_target_nor_feature(tmp_path, name, unit):
     assert "target: y, predicted from x\n" in told
 
 
+@pytest.mark.parametrize("name", ["ts", "timestamp", "reading_id"])
+def test_a_key_is_no_target_of_a_model_per_device(tmp_path, name):
+    rows = [f"{'ab'[i % 2]},{i % 7},{i % 5},{1767225600 + 60 * i}\n" for i in range(40)]
+    (tmp_path / "d.csv").write_text(f"device,x,y,{name}\n" + "".join(rows))
+    told = inside("run", tmp_path / "d.csv", "--by", "device", *FIXED, "--out", tmp_path / "o.csv").stderr.decode()
+    assert f"not used: {name} (named like a key: --features uses it)" in told
+    assert "target: y, predicted from x, for each device\n" in told
+
+
 @pytest.mark.parametrize(
     ("name", "start"), [("ts", 280), ("run_time", 3600), ("response_time_ns", 2e8), ("bytes", 1.8e9)]
 )

@@ -157,9 +157,10 @@ class Source(ABC):
         if not CLOCK_NAME.search(words) or not self.numeric.get(name):
             return False
         present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
-        with suppress(ValueError):
+        with suppress(ValueError, OverflowError):
             numbers = [float(value) for value in present]
-            return any(all(1e9 * unit <= x < 4.1e9 * unit for x in numbers) for unit in CLOCK_UNITS)
+            low, high = min(numbers), max(numbers)  # ValueError if there are none
+            return any(1e9 * unit <= low and high < 4.1e9 * unit for unit in CLOCK_UNITS)
         return False
 
     def is_empty(self, name: str) -> bool:
