@@ -39,6 +39,17 @@ def test_a_clock_is_neither_target_nor_feature(tmp_path, name, unit):
     assert "target: y, predicted from x\n" in told
 
 
+def test_a_clock_in_parquet(tmp_path):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    times = [1767225600000 + 60_000 * i for i in range(200)]
+    table = {"x": [i % 7 / 2 for i in range(200)], "y": [i % 5 / 2 for i in range(200)], "ts": times}
+    parquet.write_table(pyarrow.table(table), tmp_path / "d.parquet")
+    options = [*FIXED, "--flag", "1/day", "--out", tmp_path / "o.csv"]
+    told = inside("run", tmp_path / "d.parquet", *options).stderr.decode()
+    assert "target: y, predicted from x\n" in told
+    assert "--flag 1/day is 0.000694 events per row" in told
+
+
 @pytest.mark.parametrize("name", ["ts", "timestamp", "reading_id"])
 def test_a_key_is_no_target_of_a_model_per_device(tmp_path, name):
     rows = [f"{'ab'[i % 2]},{i % 7},{i % 5},{1767225600 + 60 * i}\n" for i in range(40)]

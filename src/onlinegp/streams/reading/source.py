@@ -153,8 +153,7 @@ class Source(ABC):
 
     def _is_clock(self, name: str) -> bool:
         """Whether a column named like a time, such as ts or created_at, counts from 1970: dates from 2001 to 2099."""
-        words = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()  # eventTime is event_time
-        if not CLOCK_NAME.search(words) or not self.numeric.get(name):
+        if not named_like_a_time(name) or not self.numeric.get(name):
             return False
         present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
         with suppress(ValueError, OverflowError):
@@ -270,6 +269,10 @@ def choose_columns(
     plain = all(kind == "number" for kind in used)
     kinds_used = () if plain else used
     return Columns(target, features, keys, kinds_used, rules.missing, rules.date_format, source.na_values)
+
+
+def named_like_a_time(name: str) -> bool:
+    return CLOCK_NAME.search(re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()) is not None  # eventTime: event_time
 
 
 def refuse_unknown(source: Source, *names: str) -> None:
