@@ -36,3 +36,18 @@ def test_an_unknown_event_and_other_models_are_refused(saved, capsys):
     ogp.LinearRLS().save(path)
     assert main(["confirm", str(path), "1"]) == 1
     assert "has no detector" in capsys.readouterr().err
+
+
+def test_the_reason_names_the_columns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X, noise = rng.standard_normal((1200, 2)), 0.1 * rng.standard_normal(1200)
+    y = X[:, 0] + noise
+    y[1000] += 5.0
+    rows = "".join(f"{a},{b},{c}\n" for a, b, c in zip(*X.T, y, strict=True))
+    (tmp_path / "d.csv").write_text("load,wind,power\n" + rows)
+    model, out = str(tmp_path / "m.ogp"), str(tmp_path / "o.csv")
+    options = ["--model", "linearrls", "--flag", "0.001", "--save", model, "--out", out, "--quiet"]
+    assert main(["run", str(tmp_path / "d.csv"), *options]) == 0
+    number = next(event.number for event in ogp.load(model).events_ if event.peak == 1000)
+    assert main(["confirm", model, str(number)]) == 0
+    assert "at row 1001; load and wind as usual" in capsys.readouterr().out

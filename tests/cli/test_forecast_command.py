@@ -107,6 +107,7 @@ def test_features_need_their_future(folder):
         (["series.txt", "--steps", "3", "--futures", "1"], "--futures must be from 2"),
         (["series.txt", "--steps", "3", "--seed", "-1"], "--seed must be 0 or more"),
         (["--steps", "3"], "Pass SOURCE, the series, or --start FILE"),
+        ([], "Pass SOURCE, the series, or --start FILE"),
         (["-", "--steps", "3", "--direct"], "so SOURCE cannot be a pipe"),
         (["series.txt", "--steps", "3", "--direct", "--save", "m.ogp"], "--direct trains a model for each step"),
         (["series.txt", "--steps", "3", "--out", "x.doc"], "must end in .csv"),

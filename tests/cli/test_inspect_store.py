@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import numpy as np
 import pytest
 from shell import inside
 
 import onlinegp as ogp
+from onlinegp.fleet.sqlite_file import Store
 from onlinegp.kernels import RBF
 
 
@@ -54,6 +56,14 @@ def test_also_while_another_process_writes(store):
         fleet.learn(["new"], np.zeros((1, 2)), [1.0])
         assert json.loads(inside("inspect", store, "--json").stdout)["models"] == 3
     assert json.loads(inside("inspect", store, "--json").stdout)["models"] == 4
+
+
+def test_a_store_in_a_read_only_folder(store, monkeypatch):
+    """As on a read-only disk, SQLite must not make files beside the store."""
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with closing(Store(store, write=False)) as file:
+        assert file.count == 3
+        assert sorted(path.name for path in store.parent.iterdir()) == ["fleet.db"]
 
 
 def test_what_is_refused(store):

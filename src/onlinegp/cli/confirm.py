@@ -10,7 +10,9 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.alarms.reasons import sentence
 from onlinegp.streams.errors import printable
+from onlinegp.streams.reading.source import stored_columns
 from onlinegp.streams.running.checkpoint import read_model, to_bytes
+from onlinegp.streams.running.column_encoding import Encoder
 
 PATHS = Paths(replaces=("MODEL",))
 
@@ -27,13 +29,13 @@ def main(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.model} has no detector. Save a detector: onlinegp run DATA --flag 0.001 --save MODEL.")
     known = {event.number: event for event in model.events_}
     target = stream["columns"]["target"] if stream else "the target"
+    inputs = Encoder.restored(stored_columns(stream), stream).names if stream else None
     for number in args.event:
         model.confirm(number)
     write_atomically(args.model, [to_bytes(model, stream) if stream else model.to_bytes()])
     for number in args.event:
-        print(
-            printable(f"event {number} confirmed: {known[number].kind}, {sentence(known[number], target, when=_row)}")
-        )
+        reason = sentence(known[number], target, inputs, _row)
+        print(printable(f"event {number} confirmed: {known[number].kind}, {reason}"))
     return 0
 
 

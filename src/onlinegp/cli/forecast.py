@@ -145,6 +145,8 @@ def main(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace, own: list[str]) -> None:
     """Raise an error for invalid options, before anything is read."""
     checked_robust(args.robust)
+    if args.start is None and args.source is None:
+        raise ValueError("a forecast requires past values. Pass SOURCE, the series, or --start FILE, a saved model.")
     if args.steps is None:
         needs = f"with {own[0]}, which the automatic forecaster does not have" if own else "with your own model"
         raise ValueError(f"--steps H, the number of rows to predict, is required {needs}.")
@@ -158,8 +160,6 @@ def _check(args: argparse.Namespace, own: list[str]) -> None:
         )
     if args.lags == 0:
         raise ValueError("--lags must be at least 1, got 0: a forecast needs past values. 10 is a usual choice.")
-    if args.start is None and args.source is None:
-        raise ValueError("a forecast requires past values. Pass SOURCE, the series, or --start FILE, a saved model.")
     if args.direct and (args.start is not None or args.save is not None):
         raise ValueError("--direct trains a model for each step. Leave --start and --save out.")
     if args.direct and args.source == "-":

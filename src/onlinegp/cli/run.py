@@ -254,7 +254,12 @@ class _Plan:
     def _watch(self, encoder: Encoder) -> dict[str, Any] | None:
         """Return the parameters of the detector, or None without --flag."""
         args = self.args
-        return None if args.flag is None else detector_parameters(args.flag, self.source, by=args.by, time=self._time())
+        if args.flag is None:
+            return None
+        found = detector_parameters(args.flag, self.source, by=args.by, time=self._time())
+        if "/" in args.flag:
+            self.talk(f"--flag {args.flag} is {found['rate']:.3g} events per row, by the times of the first rows")
+        return found
 
     def _more_lags(self, encoder: Encoder) -> dict[str, int]:
         """Return the lags for --flag. Add lags to a table with times if the user chose none and they help."""

@@ -107,7 +107,8 @@ def columns_by_key(
         return encoder, past, unwatched(model).unfitted()
     asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.copy) or ())}
     if args.target is None:
-        numbers = [name for name in source.names if source.numeric[name] and name not in asked]
+        free = [name for name in source.names if name not in asked and not source.is_key(name)]
+        numbers = [name for name in free if source.numeric[name]]
         if not numbers:
             raise BadData(
                 f"{source.path} has no column of numbers to predict other than {listed(apart)}. "

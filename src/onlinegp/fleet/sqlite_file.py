@@ -91,7 +91,7 @@ class Store:
                 self._made = True
         with self._told():
             self._db = sqlite3.connect(
-                f"{self._file.as_uri()}?mode={'rw' if self._write else 'ro'}", uri=True, isolation_level=None,
+                f"{self._file.as_uri()}?{self._mode()}", uri=True, isolation_level=None,
                 check_same_thread=False, timeout=PATIENCE,
             )  # fmt: skip
             self._db.execute("PRAGMA trusted_schema = OFF")
@@ -113,6 +113,13 @@ class Store:
                     f"Use another store, or the version of onlinegp that made it."
                 )
             self.count = self._counted()
+
+    def _mode(self) -> str:
+        """Return how SQLite opens the file. In a read-only folder it cannot make the files that readers share."""
+        if self._write:
+            return "mode=rw"
+        complete = not Path(f"{self._file}-wal").exists()  # a closed store: everything is in the file
+        return "immutable=1" if complete and not os.access(self._file.parent, os.W_OK) else "mode=ro"
 
     def _refuse_others(self) -> None:
         """Raise an error for a file with anything but our tables. An empty file is accepted for writing."""

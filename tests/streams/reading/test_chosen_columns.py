@@ -27,6 +27,47 @@ def test_columns_whose_names_end_with_id_are_keys(tmp_path):
     assert "target: y, predicted from grid\n" in told
 
 
+@pytest.mark.parametrize("name", ["ts", "ts_ms", "created_at", "eventTime", "epoch"])
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_a_clock_is_neither_target_nor_feature(tmp_path, name, unit):
+    """JSON lines of devices often end with their time, which is not what they measure."""
+    (tmp_path / "d.csv").write_text(
+        f"x,y,{name}\n" + "".join(f"{i % 7},{i % 5},{(1767225600 + 60 * i) * unit}\n" for i in range(40))
+    )
+    told = inside("run", tmp_path / "d.csv", *FIXED, "--out", tmp_path / "o.csv").stderr.decode()
+    assert f"not used: {name} (named like a key: --features uses it)" in told
+    assert "target: y, predicted from x\n" in told
+
+
+def test_a_clock_in_parquet(tmp_path):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    times = [1767225600000 + 60_000 * i for i in range(200)]
+    table = {"x": [i % 7 / 2 for i in range(200)], "y": [i % 5 / 2 for i in range(200)], "ts": times}
+    parquet.write_table(pyarrow.table(table), tmp_path / "d.parquet")
+    options = [*FIXED, "--flag", "1/day", "--out", tmp_path / "o.csv"]
+    told = inside("run", tmp_path / "d.parquet", *options).stderr.decode()
+    assert "target: y, predicted from x\n" in told
+    assert "--flag 1/day is 0.000694 events per row" in told
+
+
+@pytest.mark.parametrize("name", ["ts", "timestamp", "reading_id"])
+def test_a_key_is_no_target_of_a_model_per_device(tmp_path, name):
+    rows = [f"{'ab'[i % 2]},{i % 7},{i % 5},{1767225600 + 60 * i}\n" for i in range(40)]
+    (tmp_path / "d.csv").write_text(f"device,x,y,{name}\n" + "".join(rows))
+    told = inside("run", tmp_path / "d.csv", "--by", "device", *FIXED, "--out", tmp_path / "o.csv").stderr.decode()
+    assert f"not used: {name} (named like a key: --features uses it)" in told
+    assert "target: y, predicted from x, for each device\n" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("ts", 280), ("run_time", 3600), ("response_time_ns", 2e8), ("bytes", 1.8e9)]
+)
+def test_a_quantity_with_such_a_name_is_a_number(tmp_path, name, start):
+    (tmp_path / "d.csv").write_text(f"x,{name}\n" + "".join(f"{i % 7},{start + i % 5}\n" for i in range(40)))
+    told = inside("run", tmp_path / "d.csv", *FIXED, "--out", tmp_path / "o.csv").stderr.decode()
+    assert f"target: {name}, predicted from x\n" in told
+
+
 def test_a_key_is_no_target_unless_it_is_named(tmp_path):
     (tmp_path / "d.csv").write_text("id;area;rent\n" + "".join(f"{i};{i},5;{i},25\n" for i in range(20)))
     told = inside("run", tmp_path / "d.csv", *FIXED, "--out", tmp_path / "o.csv", code=3).stderr.decode()

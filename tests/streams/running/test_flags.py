@@ -163,6 +163,24 @@ def test_a_budget_per_day_is_a_rate_by_the_times(tmp_path):
         detector_parameters("1/minute", source, by=None, time="time")
 
 
+def test_many_keys_that_report_at_the_same_time_have_no_rate_in_time(tmp_path):
+    rows = [f"2024-01-01T00:00:00,d{i},{i % 5}" for i in range(300)]
+    (tmp_path / "d.csv").write_text("time,device,y\n" + "\n".join(rows) + "\n")
+    source = open_source(str(tmp_path / "d.csv"))
+    source.select(Columns("y", (), ("time", "device")))
+    with pytest.raises(ValueError, match="as if many keys reported at the same time"):
+        detector_parameters("1/day", source, by="device", time="time")
+
+
+def test_the_command_says_what_a_rate_in_time_is_per_row(tmp_path):
+    rows = [f"2024-01-{1 + i // 24:02}T{i % 24:02}:00:00,{i % 7}" for i in range(120)]
+    (tmp_path / "d.csv").write_text("time,y\n" + "\n".join(rows) + "\n")
+    told = inside(
+        "run", tmp_path / "d.csv", "--lags", "2", *FIXED, "--flag", "1/day", "--out", tmp_path / "o.csv"
+    ).stderr
+    assert b"--flag 1/day is 0.0417 events per row, by the times of the first rows" in told
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -16,7 +16,7 @@ from onlinegp.streams.errors import BadData, BadRow, other_input, short
 from onlinegp.streams.number_text import need_arrow
 from onlinegp.streams.reading.lines import file_checksum
 from onlinegp.streams.reading.rows import RowCollector
-from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infinite_or_missing
+from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infinite_or_missing, named_like_a_time
 
 
 class ParquetSource(Source):
@@ -47,8 +47,8 @@ class ParquetSource(Source):
 
     @cached_property
     def samples(self) -> Mapping[str, Sequence[Any]]:  # type: ignore[override]
-        """The first values of the columns that are not numeric."""
-        names = [name for name in self.names if not self.numeric[name]]
+        """The first values of the columns that are not numeric, or may be times."""
+        names = [name for name in self.names if not self.numeric[name] or named_like_a_time(name)]
         with self._errors():
             batch = next(self._file.iter_batches(PROBE, columns=names), None) if names else None
         found: dict[str, Sequence[Any]] = {} if batch is None else {name: _values(batch.column(name)) for name in names}

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,8 +23,10 @@ PROBE = 100  # number of first rows from which the kind of each column is found
 KEY_NAMES = {
     *("time", "timestamp", "date", "datetime", "id", "index", "row", "key", "unnamed: 0", "__index_level_0__")
 }  # columns with these names are keys, and features only if --features names them
+CLOCK_NAME = re.compile(r"(^|[-_. ])(t|ts|time|timestamp|date|datetime|epoch|unix|unixtime|utc|at)([-_. ]|$)")
 ENDS_WITH_ID = re.compile(r"[-_. ](id|Id|ID)$|[a-z]I[dD]$")  # also customer_id and SensorID, but not grid
 NUMBERS_ONLY = Rules()
+CLOCK_UNITS = (1.0, 1e3, 1e6, 1e9)  # of the number of seconds since 1970, per second
 DELIMITERS = "|;, :/"  # which a column may be told to be separated by, if there is only one column
 
 
@@ -145,7 +148,19 @@ class Source(ABC):
 
     def is_key(self, name: str) -> bool:
         """Whether a column identifies rows, according to its name (or because it has no name)."""
-        return name.lower() in KEY_NAMES or ENDS_WITH_ID.search(name) is not None or name in self.unnamed
+        named = name.lower() in KEY_NAMES or ENDS_WITH_ID.search(name) is not None
+        return named or name in self.unnamed or self._is_clock(name)
+
+    def _is_clock(self, name: str) -> bool:
+        """Whether a column named like a time, such as ts or created_at, counts from 1970: dates from 2001 to 2099."""
+        if not named_like_a_time(name) or not self.numeric.get(name):
+            return False
+        present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
+        with suppress(ValueError, OverflowError):
+            numbers = [float(value) for value in present]
+            low, high = min(numbers), max(numbers)  # ValueError if there are none
+            return any(1e9 * unit <= low and high < 4.1e9 * unit for unit in CLOCK_UNITS)
+        return False
 
     def is_empty(self, name: str) -> bool:
         """Whether a column of a file has no value in the first rows."""
@@ -254,6 +269,10 @@ def choose_columns(
     plain = all(kind == "number" for kind in used)
     kinds_used = () if plain else used
     return Columns(target, features, keys, kinds_used, rules.missing, rules.date_format, source.na_values)
+
+
+def named_like_a_time(name: str) -> bool:
+    return CLOCK_NAME.search(re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()) is not None  # eventTime: event_time
 
 
 def refuse_unknown(source: Source, *names: str) -> None:

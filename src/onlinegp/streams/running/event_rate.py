@@ -46,7 +46,12 @@ def rate_of(flag: str, spacing: float | None) -> float:
         return probability(USUAL, **{"--flag": count})
     if unit not in SECONDS:
         raise ValueError(f"--flag must be per {', '.join(SECONDS)}, got {flag!r}. {USUAL}")
-    if not spacing:
+    if spacing == 0.0:
+        raise ValueError(
+            f"--flag {flag} requires times that increase, but those of the first rows do not, as if many keys reported "
+            f"at the same time. Give a rate per row: --flag 0.001."
+        )
+    if spacing is None:
         raise ValueError(
             f"--flag {flag} requires times, but the first rows have no column of increasing times. "
             f"Give a rate per row: --flag 0.001, or the format of the times: --date-format."
