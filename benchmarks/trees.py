@@ -17,6 +17,7 @@ import numpy as np
 
 import onlinegp as ogp
 from onlinegp.kernels import RBF
+from onlinegp.models.combined.base import innermost
 
 D = 8
 TICK = get_clock_info("process_time").resolution  # seconds
@@ -69,7 +70,7 @@ def members(auto: ogp.Auto, X: np.ndarray, y: np.ndarray) -> list[Any]:
     A LocalGP that uses the rows and the solution of a ResidualGP costs nothing beside it, and is left out.
     """
     chosen: Any = auto.chosen_
-    leaves = [model.model for _, model in chosen.model.model.named()]  # Scaled(Conformal(Mixture(HeavyTailed, ...)))
+    leaves = [innermost(model) for _, model in innermost(chosen).named()]
     residual = [_shared(leaf) for leaf in leaves if isinstance(leaf, ogp.ResidualGP)]
     own = [leaf for leaf in leaves if not (isinstance(leaf, ogp.LocalGP) and _shared(leaf) in residual)]
     X, y = (X - chosen.x_center) / chosen.x_scale, (y - chosen.y_center) / chosen.y_scale

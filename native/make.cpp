@@ -89,10 +89,11 @@ class Maker {
         if (kind == "scaled") return sized<Scaled>(d, std::move(one), scaled_rule(plan), plan.vector("fresh"));
         if (kind == "lagged")
             return sized<Lagged>(d, std::move(one), plan.vector("lags"), plan.vector("sizes"),
-                                 int64_t(plan.number("horizon")));
+                                 int64_t(plan.number("horizon")), plan.vector("degrees"), plan.number("normal"),
+                                 scale_rule(plan));
         if (kind == "robust")
             return sized<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"),
-                                 int64_t(plan.number("rows")));
+                                 int64_t(plan.number("rows")), int64_t(plan.number("in_a_row")));
         if (kind == "calibrated") return sized<Calibrated>(d, std::move(one), scale_rule(plan));
         if (kind == "heavy tailed")
             return sized<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan), weights_rule(plan));

@@ -108,11 +108,14 @@ WRAPPED = {
     "Lagged-horizon": ogp.Lagged(MODELS["KRLST"], lags=2, horizon=4),
     "Lagged-list": ogp.Lagged(MODELS["KRLST"], lags=[1, 3, 4], horizon=2),
     "Lagged-auto": ogp.Lagged(MODELS["KRLST"], lags="auto"),
+    "Lagged-auto-horizon": ogp.Lagged(MODELS["KRLST"], lags="auto", horizon=3),
     "Lagged-none": ogp.Lagged(MODELS["QKLMS"], lags=0, horizon=2),
     "Forecaster": ogp.Forecaster(),
     "Forecaster-Lagged": ogp.Forecaster(model=ogp.Lagged(MODELS["KRLST"], lags=2), steps=5),
+    "Forecaster-Lagged-horizon": ogp.Forecaster(model=ogp.Lagged(MODELS["KRLST"], lags=2, horizon=2), steps=5),
     "Robust": ogp.Robust(MODELS["SWKRLS"], bound=2.0),
     "Robust-reject": ogp.Robust(MODELS["KRLST"], bound=1.0, reject=2.0, rows=20),
+    "Robust-in-a-row": ogp.Robust(MODELS["KRLST"], bound=0.5, in_a_row=2),
     "Robust-python": ogp.Robust(ogp.KNLMS(RBF(0.7), epsilon=1e-2, engine="python"), bound=1.5),
     "Lagged-Scaled-Robust": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"])), lags=3),
     "Lagged-Scaled-Robust-horizon": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"]), rows=30), lags=3, horizon=3),
@@ -171,7 +174,7 @@ WRAPPED = {
 }
 
 STEP_LIMITED = {"LMS"}  # stable for inputs of a bounded power: beyond, they break down and say so
-ONE_OUTPUT = {"Forecaster", "Lagged-auto"}  # these refuse several
+ONE_OUTPUT = {"Forecaster", "Lagged-auto", "Lagged-auto-horizon"}  # these refuse several
 EVERY = MODELS | STEPS | LINEAR | FEATURES | TEMPORAL | LOCAL | AFFINE | WRAPPED
 
 

@@ -125,7 +125,8 @@ def scaled(rng: np.random.Generator, depth: int, features: int, outputs: int) ->
 
 
 def robust(rng: np.random.Generator, *inside: int) -> Any:
-    return ogp.Robust(tree(rng, *inside), bound=round(rng.uniform(1.0, 4.0), 2), rows=pick(rng, (0, 0, 25)))
+    bound, rows = round(rng.uniform(1.0, 4.0), 2), pick(rng, (0, 0, 25))
+    return ogp.Robust(tree(rng, *inside), bound=bound, rows=rows, in_a_row=pick(rng, (None, None, 2)))
 
 
 def calibrated(rng: np.random.Generator, *inside: int) -> Any:
@@ -159,7 +160,7 @@ def mixture(rng: np.random.Generator, *inside: int) -> Any:
 
 
 def lagged(rng: np.random.Generator, depth: int, features: int, outputs: int) -> Any:
-    lags, horizon = int(rng.integers(0, 4)), 1 if rng.random() < 0.8 else 2
+    lags, horizon = int(rng.integers(0, 4)), 1 if rng.random() < 0.8 else int(rng.integers(2, 6))
     return ogp.Lagged(tree(rng, depth, features + lags * outputs, outputs), lags=lags, horizon=horizon)
 
 

@@ -8,8 +8,13 @@ namespace onlinegp {
 // node.
 class Robust final : public Outer {
   public:
-    Robust(int d, Owned inside, double bound, double reject, int64_t rows)
-        : Outer(d, std::move(inside), {}), bound_(bound), reject_(reject), rows_(rows) {}
+    Robust(int d, Owned inside, double bound, double reject, int64_t rows, int64_t in_a_row)
+        : Outer(d, std::move(inside), {}),
+          bound_(bound),
+          reject_(reject),
+          rows_(rows),
+          in_a_row_(double(in_a_row)),
+          clipped_(1) {}
 
     void learn_next(const double* x, const double* y, Workspace& w) override {
         inner->learn_next(x, believed(0, y, w), w);
@@ -24,7 +29,14 @@ class Robust final : public Outer {
             slot(w).sizes[size_t(i)] = inner->size();
         }
     }
-    void fields(Visitor& visit) override { visit.node("model", *inner); }
+    void fields(Visitor& visit) override {
+        if (in_a_row_ > 0) clipped_.field(visit, "clipped", 0, 1);
+        visit.node("model", *inner);
+    }
+    void lines(Lines& needed) const override {
+        Node::lines(needed);
+        clipped_.lines(needed);
+    }
 
   private:
     void change(int64_t i, Workspace& w) const override { copy_row(i, i, w); }
@@ -36,6 +48,7 @@ class Robust final : public Outer {
             rows_ -= 1;
             return y;
         }
+        if (in_a_row_ > 0 && jumped(far(i, y, w))) return y;
         Vector& target = slot(w).targets;
         target.resize(size_t(p));
         for (int o = 0; o < p; o++) {
@@ -52,8 +65,24 @@ class Robust final : public Outer {
         return target.data();
     }
 
+    bool far(int64_t i, const double* y, Workspace& w) const {
+        for (int o = 0; o < p; o++) {
+            const Moments predicted_now = predicted(w).moments(i, o);
+            if (std::fabs(y[o] - predicted_now.mean) > bound_ * predicted_now.std) return true;
+        }
+        return false;
+    }
+    // Count rows beyond the bound. Return whether enough rows in a row before this one were clipped
+    bool jumped(bool far) {
+        if (far && clipped_[0] >= in_a_row_) return true;
+        clipped_[0] = far ? clipped_[0] + 1 : 0;
+        return false;
+    }
+
     const double bound_, reject_;
     int64_t rows_;  // number of rows that are still learned without clipping
+    const double in_a_row_;
+    NodeNumbers clipped_;  // the number of clipped rows in a row
 };
 
 }  // namespace onlinegp

@@ -34,7 +34,9 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     y : array-like, series or data frame of shape (n,) or (n, outputs)
     delay : int
         For late targets: row i is learned just before row i + delay is predicted, as in River's progressive validation.
-        0 and 1 mean that each target is known before the next row. At the end all rows are learned.
+        0 and 1 mean that each target is known before the next row. At the end all rows are learned. The spread of the
+        predictions follows the errors known so far in this run, as in ``Lagged(model, lags=0, horizon=delay)``. To
+        continue with corrected predictions after the run, use that model.
     progress : bool, optional
         Whether to show a progress bar. None shows it on a terminal or in a notebook if the run takes longer
         than a second.

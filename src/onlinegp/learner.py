@@ -151,15 +151,3 @@ def run_by_row(learner: Learner, X: Array, Y: Array) -> tuple[Predictions, Sizes
         learner.learn(X[row], Y[row])
         size[i] = learner.size
     return Predictions.joined(predictions), size
-
-
-def run_delayed(learner: Learner, X: Array, Y: Array, delay: int) -> tuple[Predictions, Sizes]:
-    """Predict each row, and learn it just before row i + `delay` is predicted. The last rows are learned at the end."""
-    predictions, size = [], np.empty(len(X), dtype=np.int64)
-    for i in range(len(X)):
-        if i >= delay:
-            learner.learn(X[i - delay : i - delay + 1], Y[i - delay : i - delay + 1])
-        predictions.append(learner.predict(X[i : i + 1]))
-        size[i] = learner.size
-    learner.learn(X[-delay:], Y[-delay:])
-    return Predictions.joined(predictions), size

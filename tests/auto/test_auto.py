@@ -17,6 +17,7 @@ from onlinegp.auto.targets import isolated
 from onlinegp.engine.compiled import outer
 from onlinegp.kernels import RBF
 from onlinegp.models.combined import Transformed
+from onlinegp.models.combined.base import innermost
 from onlinegp.state import load
 
 SMALL = {"rows": 60, "earliest": 20, "tuning_delay": 0.0, "budget": 30}
@@ -121,8 +122,8 @@ def test_a_kernel_that_is_given_is_used():
         "local-recent",
         "fresh",
     }
-    assert members["local"].model.kernel == kernel
-    assert members["krlst"].model.forgetting == 0.999
+    assert innermost(members["local"]).kernel == kernel
+    assert innermost(members["krlst"]).forgetting == 0.999
 
 
 @pytest.mark.slow
@@ -279,7 +280,7 @@ def test_a_member_is_tuned_on_the_newer_half_where_a_change_was_slow():
     noise = {}
     for name, y in (("slow", slow), ("abrupt", new)):
         model, contents, _ = _retuned(Parts(kernel=RBF(1.0)), X, y[:, None], False, lambda share: None)
-        noise[name] = model.model.model.noise
+        noise[name] = innermost(model).noise
         member = model.start(1, 1)
         load(member, contents)
         assert member.seen == (350 if name == "slow" else 700)
@@ -299,6 +300,22 @@ def test_outliers_are_isolated_targets():
     peaks = 0.1 * rng.normal(size=400)
     peaks[np.add.outer([40, 150, 260, 330], np.arange(3)).ravel()] += 10.0  # which last some rows
     assert not isolated(X, peaks[:, None]).any()
+
+
+@pytest.mark.parametrize("model", [ogp.Auto(rows=200), ogp.Tuned(ogp.KRLST(budget=50), rows=200)])
+def test_a_spike_is_not_predicted_again_and_a_jump_is_followed(model):
+    rng = np.random.default_rng(0)
+    level = np.cumsum(rng.normal(size=600)) * 0.3
+    X, y = np.c_[level + 0.1 * rng.normal(size=600), rng.normal(size=600)], level + 0.1 * rng.normal(size=600)
+    plain = model.unfitted().run(X, y)
+    spiked = y.copy()
+    spiked[500] += 1000.0
+    after = np.abs(model.unfitted().run(X, spiked).mean - y)[501:]
+    assert after[:3].max() < 10.0
+    assert after[20:].mean() < 1.2 * np.abs(plain.mean - y)[521:].mean()
+    jumped = np.where(np.arange(600) < 500, y, y + 50.0)
+    after = np.abs(model.unfitted().run(X, jumped).mean - jumped)[500:]
+    assert after[-20:].mean() < 10.0
 
 
 def test_skewed_targets_are_predicted_on_another_scale():

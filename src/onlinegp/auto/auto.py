@@ -44,6 +44,9 @@ class Auto(SelfTuning):
     change: 150 and 700 rows after it was detected, for use 150 and 300 rows later. The other members continue, so that
     a false alarm does little harm, and the mixture still knows the earlier relation if it returns.
 
+    A value beyond ten predicted standard deviations is clipped before the members learn it, unless it is the fourth in
+    a row: a spike is not predicted again, and a jump is followed.
+
     If rows must take microseconds, or if all rows must take the same time, use a single member instead.
 
     Cost: O(n d + k^3) per sample with n the rows kept and k the neighbors: about 300 us

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from onlinegp.checks import Array
 from onlinegp.engine.compiled import changing, compiled, outer
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled, Transformed
+from onlinegp.models.combined import Conformal, Mixture, Robust, Scaled, Transformed
 from onlinegp.models.combined.base import OuterLearner, OuterRegressor, innermost, innermost_learner
 from onlinegp.models.combined.change_detector import ChangeDetector
 from onlinegp.models.combined.conformal import ConformalLearner
@@ -76,7 +77,7 @@ class Chooser(Protocol):
     def untuned(self, X: Array, Y: Array) -> OuterRegressor:
         """Return a model like `compose` from few rows, within milliseconds."""
 
-    def retune(self, X: Array, Y: Array, progress: Progress = ...) -> HeavyTailed | None:
+    def retune(self, X: Array, Y: Array, progress: Progress = ...) -> OuterRegressor | None:
         """Return a member tuned on the rows since a change, or None if nothing can be tuned."""
 
 
@@ -209,7 +210,8 @@ def _is_robust(model: OnlineRegressor) -> bool:
     """Whether a model or an inner model rejects outliers."""
     if isinstance(model, Mixture):
         return any(_is_robust(one) for _, one in model.named())
-    return isinstance(model, Robust) or (isinstance(model, OuterRegressor) and _is_robust(model.model))
+    rejects = isinstance(model, Robust) and model.reject < inf
+    return rejects or (isinstance(model, OuterRegressor) and _is_robust(model.model))
 
 
 def _usable(X: Array, Y: Array, *, robust: bool) -> NDArray[np.bool_]:
@@ -217,7 +219,7 @@ def _usable(X: Array, Y: Array, *, robust: bool) -> NDArray[np.bool_]:
     return ~isolated(X, Y) if robust else np.ones(len(Y), dtype=bool)
 
 
-Retuned = tuple[HeavyTailed, Learner, Array]  # a member, its learner, and its usual std; see `MixtureLearner.put`
+Retuned = tuple[OuterRegressor, Learner, Array]  # a member, its learner, and its usual std; see `MixtureLearner.put`
 
 
 class Retuning:
@@ -227,7 +229,7 @@ class Retuning:
     """
 
     def __init__(self, parts: Chooser, X: Array, Y: Array, *, robust: bool) -> None:
-        def started(found: tuple[HeavyTailed, Contents, Array] | None) -> Retuned | None:
+        def started(found: tuple[OuterRegressor, Contents, Array] | None) -> Retuned | None:
             if found is None:
                 return None
             member = found[0].start(X.shape[1], Y.shape[1])
@@ -265,7 +267,7 @@ class Retuning:
 
 def _retuned(
     parts: Chooser, X: Array, Y: Array, robust: bool, progress: Progress
-) -> tuple[HeavyTailed, Contents, Array] | None:
+) -> tuple[OuterRegressor, Contents, Array] | None:
     """Return a member for the rows since a change, what it has learned from them, and its usual std.
 
     A slow change is detected while old and new rows still alternate, so a member for the newer half of the rows is

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp import kernels
-from onlinegp.auto.targets import AS_IT_IS, ROBUST, Shape, isolated, likely_scales
+from onlinegp.auto.targets import AS_IT_IS, ROBUST, SPIKES, Shape, isolated, likely_scales
 from onlinegp.batch.likely_kernels import (
     MATERN,
     MATERN_LINEAR,
@@ -95,13 +95,10 @@ class Parts:
         Y = transformed(Y, *map(np.array, zip(*scales, strict=True)))
         off = isolated(X, Y)
         x, y, Z, T = standardized(X[~off], Y[~off])
-        members = self._models(Z, T, tune(Z, T, progress))
-        if off.any():  # a residual GP without the outliers cannot share rows
-            members = {
-                name: _robust(name, model) for name, model in members.items() if name != "local" or len(members) == 1
-            }
-        mixture = Conformal(_mixture({name: HeavyTailed(one, **TAILS) for name, one in members.items()}))
-        return on_scales(scaled(mixture, x, y), scales)
+        members: Mapping[str, OnlineRegressor] = self._models(Z, T, tune(Z, T, progress))
+        found = bool(off.any())
+        members = {name: guarded(one, off=found and name not in RECENT) for name, one in members.items()}
+        return on_scales(scaled(Conformal(_mixture(members)), x, y), scales)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
         """Return an untuned model for a stream that starts with few rows X and Y, within milliseconds."""
@@ -115,10 +112,10 @@ class Parts:
         else:
             for name, family in (("local", MATERN), ("local-linear", MATERN_LINEAR)):
                 models[name] = self._local(likely_isotropic(Z, T, family=family))
-        return scaled(Conformal(_mixture({name: HeavyTailed(model, **TAILS) for name, model in models.items()})), x, y)
+        return scaled(Conformal(_mixture({name: guarded(one, off=False) for name, one in models.items()})), x, y)
 
     @single_threaded_blas
-    def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> HeavyTailed | None:
+    def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> OuterRegressor | None:
         """Return a member tuned on the rows since a change, or None if their target is constant."""
         off = isolated(X, Y)
         X, Y = X[~off], Y[~off]
@@ -131,7 +128,7 @@ class Parts:
         else:
             best = self._given(self.kernel, Z, T)
         member: OnlineRegressor = self._with_line(best, self.store)
-        return HeavyTailed(scaled(_robust(RETUNED, member) if off.any() else member, x, y), **TAILS)
+        return guarded(scaled(member, x, y), off=bool(off.any()))
 
     def _models(self, Z: Array, T: Array, tuned: dict[str, Hyperparameters]) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the requested order."""
@@ -146,7 +143,6 @@ class Parts:
             if one.log_likelihood > least
         }
         if "local" in models:
-            # Shares rows and the solution of equations with "local"
             models["residual"] = self._residual(tuned["local"])
         if other is not None:
             models[OTHER] = self._residual(other)
@@ -267,7 +263,7 @@ def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
     return Mixture(list(members.items()), fade=FADE, gate=GATE, lasting=LASTING, **rule)
 
 
-def with_member(model: OuterRegressor, name: str, member: HeavyTailed) -> OuterRegressor:
+def with_member(model: OuterRegressor, name: str, member: OuterRegressor) -> OuterRegressor:
     """Return a model with an additional member, or with the member of this name replaced."""
     if isinstance(model, Conformal):
         mixture = innermost(model)
@@ -297,9 +293,11 @@ def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
     return x, y, x(X), y(Y)[:, varies]
 
 
-def _robust(name: str, model: OnlineRegressor) -> OnlineRegressor:
-    """Let a member reject outliers, unless it must follow all changes."""
-    return model if name in RECENT else Robust(model, **ROBUST)
+def guarded(model: OnlineRegressor, *, off: bool) -> OuterRegressor:
+    """Fit the tails of a model, and let it reject outliers if there were some (`off`), or else clip spikes."""
+    if off:
+        return HeavyTailed(Robust(model, **ROBUST), **TAILS)
+    return Robust(HeavyTailed(model, **TAILS), **SPIKES)
 
 
 def scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:

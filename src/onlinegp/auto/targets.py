@@ -33,6 +33,8 @@ OUTLIER_DEVIATIONS, NORMAL_MAD = 5.0, 1.4826  # threshold of outliers; standard 
 NEAREST, OUTLIERS = 5, 0.005
 # If there are outliers, members reject them: limits in standard deviations, and number of first rows without outliers
 ROBUST: dict[str, Any] = {"bound": 3.0, "reject": 6.0, "rows": 50}
+# If there are none, members clip what no model expects, unless it lasts longer than a few rows
+SPIKES: dict[str, Any] = {"bound": 10.0, "rows": 50, "in_a_row": 3}
 # Limits of consecutive outliers: a number, and a multiple of the number expected by chance
 SOME_PAIRS, MOST_PAIRS = 2.0, 3.0
 

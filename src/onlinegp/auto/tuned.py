@@ -9,9 +9,9 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from onlinegp.auto.composed import Chooser
-from onlinegp.auto.members import TAILS, Parts, Tuning, around, linear_noise, scaled, standardized
+from onlinegp.auto.members import Parts, Tuning, around, guarded, linear_noise, scaled, standardized
 from onlinegp.auto.self_tuning import REMEDY, SelfTuning
-from onlinegp.auto.targets import ROBUST, isolated
+from onlinegp.auto.targets import isolated
 from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential
@@ -21,7 +21,7 @@ from onlinegp.kernels import RBF
 from onlinegp.learner import Learner
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled
+from onlinegp.models.combined import Conformal, Mixture, Scaled
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.models.combined.iterated_forecaster import WithLags
 from onlinegp.models.combined.standardize import moments
@@ -183,9 +183,7 @@ class OneModel:
         off = isolated(X, Y)
         x, y, Z, T = standardized(X[~off], Y[~off])
         model = _Search(self.fixed, Z, T, lambda: list(tune(Z, T, progress).values())).of(self.model)
-        if off.any():
-            model = Robust(model, **ROBUST)
-        return scaled(Conformal(HeavyTailed(model, **TAILS)), x, y)
+        return scaled(Conformal(guarded(model, off=bool(off.any()))), x, y)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
         return Parts().untuned(X, Y)

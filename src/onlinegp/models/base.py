@@ -15,7 +15,7 @@ from onlinegp.checks import Array, check_x, probability
 from onlinegp.engine.compiled import outer
 from onlinegp.kernels import kernel_or_default
 from onlinegp.kernels.importance import KernelInUse, mean_importance
-from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
+from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, skip
 from onlinegp.locks import Locked
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
@@ -133,6 +133,8 @@ class OnlineRegressor(Locked, Pickled, Estimator):
             before = learner.seen
             try:
                 if late:
+                    from onlinegp.models.combined.lagged_learner import run_delayed
+
                     parts = [run_delayed(learner, X, Y, late)]
                 else:
                     pieces = blocks(len(X), type(self).__name__, show=progress)

@@ -20,6 +20,9 @@ PARTS = {part.__name__: part for union in UNIONS for part in union.__args__}
 LIBRARY = "onlinegp"
 DEEPEST = 50  # how deep models in a file may be nested
 
+# Parameters that were added later: files without them mean their defaults
+ADDED = {"Robust": {"in_a_row"}}
+
 
 def describe(model: OnlineRegressor, *, depth: int = 0) -> dict[str, Any]:
     """Return the class and the parameters of a model as plain data."""
@@ -43,7 +46,8 @@ def rebuild(description: Any, *, depth: int = 0) -> OnlineRegressor:
             f"Import the module that defines it before you open the file."
         )
     params = {name: _decoded(value, depth) for name, value in description["params"].items()}
-    if odd := sorted(set(cls.parameter_names()) ^ params.keys()):
+    later = ADDED.get(cls.__name__, set()) - params.keys()
+    if odd := sorted(set(cls.parameter_names()) - later ^ params.keys()):
         what = "lacks" if odd[0] in cls.parameter_names() else "has the unknown parameter"
         raise ModelFileError(f"the description of {cls.__name__} {what} {odd[0]!r}.")
     return cls(**params)

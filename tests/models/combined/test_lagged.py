@@ -9,6 +9,8 @@ import onlinegp as ogp
 from models import stream
 from onlinegp.datasets import embed
 from onlinegp.kernels import RBF
+from onlinegp.models.combined.base import stretched
+from onlinegp.predictions import Gaussian
 
 SERIES = np.sin(0.3 * np.arange(200)) + 0.02 * np.random.default_rng(0).standard_normal(200)
 
@@ -41,19 +43,29 @@ def test_several_outputs_each_have_their_lags():
     np.testing.assert_array_equal(mean[3:], inner().run(inputs, Y[2:]).mean[1:])
 
 
+def factor(z2, horizon):
+    """Return the factor of the spread after these squared errors at the horizon, or NaN where there was none."""
+    total = count = 20.0
+    for one in z2[~np.isnan(z2)]:
+        keep = 1.0 - 1.0 / (500.0 + 10.0 * horizon)
+        total, count = keep * total + min(one, 100.0 * total / count), keep * count + 1.0
+    return np.sqrt(total / count)
+
+
 @pytest.mark.parametrize(("lags", "horizon"), [(3, 2), (2, 5), (0, 3)])
 def test_a_horizon_predicts_from_older_values_and_learns_later(lags, horizon):
     X, y = stream(90)
     trace = ogp.Lagged(inner(), lags=lags, horizon=horizon).run(X, y)
     first = lags + horizon - 1 if lags else 0
-    plain = inner()
+    plain, z2 = inner(), np.full(90, np.nan)
     rows = [np.r_[X[i], y[i - horizon - np.arange(lags)]] for i in range(first, 90)]
     for i in range(first, 90):
         if i - horizon >= first:  # row i - horizon was learned just before row i is predicted
             plain.learn_one(rows[i - horizon - first], y[i - horizon])
             mean, std = plain.predict_one(rows[i - first], return_std=True)
+            z2[i] = ((y[i] - mean) / std) ** 2
             assert trace.mean[i] == pytest.approx(mean, rel=1e-9, abs=1e-12)
-            assert trace.std[i] == pytest.approx(std, rel=1e-9)
+            assert trace.std[i] == pytest.approx(std * factor(z2[: i - horizon + 1], horizon), rel=1e-8)
 
 
 @pytest.mark.parametrize("horizon", [1, 3])
@@ -74,8 +86,45 @@ def test_nothing_is_predicted_from_what_comes_later(horizon):
     other = y.copy()
     other[40:] += 100.0
     one, two = (ogp.Lagged(inner(), lags=3, horizon=horizon).run(X, values) for values in (y, other))
-    np.testing.assert_array_equal(one.mean[: 40 + horizon], two.mean[: 40 + horizon])
-    assert one.mean[40 + horizon] != two.mean[40 + horizon]
+    for part in ("mean", "std"):
+        before, after = getattr(one, part), getattr(two, part)
+        np.testing.assert_array_equal(before[: 40 + horizon], after[: 40 + horizon])
+        assert before[40 + horizon] != after[40 + horizon]
+
+
+@pytest.mark.parametrize("engine", ["auto", "python"])
+@pytest.mark.parametrize("wrapped", [ogp.Calibrated, ogp.Conformal, ogp.HeavyTailed])
+def test_intervals_far_ahead_have_their_coverage(wrapped, engine):
+    """A wrapper inside sees errors of the next row only; those 12 rows ahead are three times as large."""
+    noise, y = np.random.default_rng(5).standard_normal(3000), np.zeros(3000)
+    for i in range(1, len(y)):
+        y[i] = 0.999 * y[i - 1] + noise[i]
+    trace = ogp.Lagged(wrapped(ogp.LinearRLS(noise=1.0, engine=engine)), lags=2, horizon=12).run(None, y)
+    lower, upper = trace.interval(0.95)
+    assert 0.92 <= np.mean(((lower <= y) & (y <= upper))[524:]) <= 0.97
+
+
+@pytest.mark.parametrize("wrapped", [ogp.Calibrated, ogp.HeavyTailed])
+def test_every_prediction_has_the_spread_of_errors_at_the_horizon(wrapped):
+    model = ogp.Lagged(wrapped(inner()), lags=3, horizon=6).fit(None, np.cumsum(SERIES))
+    learned, plain = model.dump()["learned"], model.learner.inner
+    widened = float(np.sqrt(learned["z2_total"] / learned["z2_count"])[0])
+    assert abs(widened - 1.0) > 0.05
+    (mean,), (std,) = model.predict(None, return_std=True)
+    own = plain.predict(learned["past"][:3][::-1].T)  # lag 1 is six rows ago
+    assert (mean, std) == pytest.approx((own.mean[0, 0], widened * own.std[0, 0]), rel=1e-12)
+    assert model.predict_one(None, return_std=True) == (mean, std)
+    whole, half = model.predict_distribution(None), Gaussian(mean, std)
+    if wrapped is ogp.HeavyTailed:  # half of it is a normal
+        heavy = stretched(own, np.array([widened])).output(0)
+        assert whole.log_density(mean + std) == pytest.approx(
+            np.log(0.5 * np.exp(heavy.log_density(mean + std)) + 0.5 * np.exp(half.log_density(mean + std)))
+        )
+    else:
+        assert whole.log_density(mean + std) == pytest.approx(half.log_density(mean + std))
+    np.testing.assert_allclose(model.predict_interval(None), whole.interval(0.95), rtol=1e-9)
+    assert model.forecast(1, paths=20_000).std[0] == pytest.approx(std, rel=0.03)
+    assert model.skip(None).std[0] == std
 
 
 def test_predict_takes_each_row_for_the_next():
@@ -163,6 +212,10 @@ def test_bad_parameters_are_named(params, message):
         ({"waiting_x": np.ones((2, 5))}, r"waiting_x must be float64 of shape \(2, 4\)"),
         ({"waiting_y": np.ones((9, 1))}, r"waiting_y must be float64 of shape \(2, 1\)"),
         ({"waiting_y": np.ones((1, 1))}, r"waiting_y must be float64 of shape \(2, 1\)"),
+        ({"waiting_z2": np.ones((1, 1))}, r"waiting_z2 must be float64 of shape \(2, 1\)"),
+        ({"waiting_z2": np.full((2, 1), -2.0)}, "waiting_z2 must be at least -1"),
+        ({"z2_total": np.zeros(1)}, "z2_total must be positive"),
+        ({"z2_count": np.array([np.inf])}, "z2_count holds a value that is not finite"),
         ({"seen": 1.5}, "seen must be"),
         ({"more": 1}, "unknown entry 'more'"),
     ],

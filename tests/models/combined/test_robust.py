@@ -92,6 +92,19 @@ class ShiftedModel(ogp.OnlineRegressor):
         return ShiftedLearner(features, outputs)
 
 
+@pytest.mark.parametrize("engine", ["auto", "python"])
+def test_a_spike_is_clipped_and_a_jump_is_followed(engine):
+    """The third far row in a row is learned in full, and so are all later ones until a row is near."""
+    y = np.array([0.0] * 20 + [50.0] + [0.0] * 5 + [50.0] * 8)
+    X = np.ones((len(y), 1))
+    model = ogp.Robust(ogp.KRLST(RBF(1.0), noise=0.1, engine=engine, forgetting=0.9), bound=3.0, in_a_row=2)
+    mean = model.run(X, y).mean
+    assert abs(mean[21]) < 2.0  # after the spike
+    assert abs(mean[28]) < 5.0  # after two rows of the jump
+    assert mean[29] > 5.0  # the third was learned
+    assert abs(mean[33] - 50.0) < abs(ogp.Robust(model.model, bound=3.0).run(X, y).mean[33] - 50.0)
+
+
 def test_the_kind_of_prediction_is_kept():
     X, y = stream(20)
     model = ogp.Robust(ShiftedModel(), bound=2.0)
@@ -105,3 +118,5 @@ def test_bad_parameters_are_named():
             ogp.Robust(ogp.KRLST(), bound=bound).fit(*stream(5))
     with pytest.raises(ValueError, match="rows must be at least 0"):
         ogp.Robust(ogp.KRLST(), rows=-1).fit(*stream(5))
+    with pytest.raises(ValueError, match="in_a_row must be at least 1"):
+        ogp.Robust(ogp.KRLST(), in_a_row=0).fit(*stream(5))

@@ -45,7 +45,7 @@ def test_intervals_far_ahead_that_are_too_narrow_are_named(tmp_path):
     assert "only 33% of the last targets" in too_narrow(off, 144, late=False)
     assert too_narrow(off, 144, late=False).endswith("onlinegp forecast --steps 144 has intervals that widen")
     assert too_narrow(off, 144, late=True).endswith("--model krlst --forgetting 1")
-    walk = np.cumsum(0.1 * noise(1200)) + 5.0 * np.sin(np.arange(1200) / 23.0)
+    walk = np.cumsum(noise(1200) * np.exp(np.arange(1200) / 200.0))  # errors grow faster than their size is learned
     (tmp_path / "d.csv").write_text("y\n" + "".join(f"{value:.3f}\n" for value in walk))
     args = ["run", "d.csv", "--lags", "4", "--model", "krlst", "--budget", "30", "--tune", "100", "--out", "o.csv"]
     assert "--steps 60 has intervals" in inside(*args, "--horizon", "60", cwd=tmp_path).stderr.decode()

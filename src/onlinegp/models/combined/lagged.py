@@ -32,13 +32,21 @@ class Lagged(OuterRegressor):
     the second, ... A series without features has ``X=None``. Rows without enough past values are predicted by the mean
     and spread of the values so far, and are not learned.
 
+    With a horizon above one, the inner model learns a row when it knows the rows just before it, so it sees errors one
+    row ahead, which are usually smaller. Predictions are stretched around their mean by a factor: the root of the
+    fading mean of z^2, z = (y - mean) / std, of the predictions made at the horizon. The factor of row i uses errors up
+    to row i - horizon. It starts at one with the weight of 20 rows, and the mean fades over 500 + 10 horizon rows. If
+    the stretched prediction is no normal distribution, it is mixed in equal parts with a normal distribution of the
+    same mean and variance: an error far ahead is a sum of errors, so its tails are lighter than those one row ahead.
+    The stretch of intervals by a `Conformal` inside is dropped.
+
     `predict` treats each row as the next row of the stream. `forecast` predicts several rows ahead. `skip` passes rows
     without y, and uses predictions as their values.
 
     Cost: as for the inner model with additional inputs
     Memory: as for the inner model, plus the lags
     Equation: x_i = [features, y_{i - h}, ..., y_{i - h - lags + 1}], h the horizon
-    Variance of y: as for the inner model
+    Variance of y: as for the inner model; with a horizon above one, right on average over recent rows
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -12,12 +13,18 @@ from onlinegp.checks import LARGEST, Array
 from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.models.combined.base import INSIDE, OuterLearner
+from onlinegp.models.combined.horizon_scale import NO_ERROR, NORMAL, HorizonScale
 from onlinegp.models.combined.standardize import like_so_far
-from onlinegp.predictions import Predictions
+from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples, draw
 from onlinegp.state import Fields, array, integer
 
 Groups = tuple[tuple[int, ...], ...]  # the lags of each input; the input is the mean of the values at these lags
+SPREAD: Fields = {  # with a horizon above one
+    "waiting_z2": array("waiting", "outputs", least=NO_ERROR, attribute="spread.waiting"),
+    "z2_total": array("outputs", positive=True, attribute="spread.total"),
+    "z2_count": array("outputs", positive=True, attribute="spread.count"),
+}
 
 
 class UnboundedError(ValueError):
@@ -25,7 +32,11 @@ class UnboundedError(ValueError):
 
 
 class LaggedLearner(OuterLearner):
-    """An inner learner, the last values of y as inputs, and the rows that must wait because of the horizon."""
+    """An inner learner, the last values of y as inputs, and the rows that must wait because of the horizon.
+
+    With a horizon above one, the inner model learns each row when it knows the rows just before, so whatever calibrates
+    it there sees errors one row ahead. `spread` corrects the predictions from their errors at the horizon.
+    """
 
     fields: Fields = {
         "past": array("known", "outputs", attribute="_past"),
@@ -39,6 +50,9 @@ class LaggedLearner(OuterLearner):
     def __init__(self, inner: Learner, features: int, groups: Groups, horizon: int) -> None:
         self.inner, self.features, self.horizon, self.seen = inner, features, horizon, 0
         self.width, self.outputs = inner.features, inner.outputs
+        self.spread = HorizonScale(self.outputs, horizon)
+        if horizon > 1:
+            self.fields = {**self.fields, **SPREAD}
         self.use(groups)
         self.longest_memory = self.memory  # limit for files
         self._past = np.empty((0, self.outputs))  # the last values, oldest first
@@ -57,12 +71,10 @@ class LaggedLearner(OuterLearner):
 
     def learn(self, X: Array, Y: Array) -> None:
         early, inputs = self._inputs(X, Y)
-        if len(inputs):
-            inputs, targets = self._with_waiting(inputs, Y[early:])
-            done = max(0, len(inputs) - self.horizon + 1)
-            if done:
-                self.inner.learn(inputs[:done], targets[:done])
-            self._waiting_x, self._waiting_y = inputs[done:].copy(), targets[done:].copy()
+        if len(inputs) and self.horizon == 1:
+            self.inner.learn(inputs, Y[early:])
+        elif len(inputs):
+            self._run(inputs, Y[early:])  # `spread` learns from predictions
         self._move_on(Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
@@ -81,10 +93,12 @@ class LaggedLearner(OuterLearner):
         if self.horizon == 1:
             return self.inner.run(inputs, Y)
         first, done = len(self._waiting_x), 0
-        inputs, targets = self._with_waiting(inputs, Y)
+        inputs, targets = np.concatenate([self._waiting_x, inputs]), np.concatenate([self._waiting_y, Y])
         predicted, size = [], np.empty(len(Y), dtype=np.int64)
         for i in range(first, len(inputs)):
-            predicted.append(self.inner.predict(inputs[i : i + 1]))
+            prediction = self.inner.predict(inputs[i : i + 1])
+            predicted.append(self.spread.corrected(prediction))
+            self.spread.add(prediction, targets[i : i + 1], by_model=self.inner.seen > 0)
             if i + 1 - done == self.horizon:
                 self.inner.learn(inputs[done : done + 1], targets[done : done + 1])
                 done += 1
@@ -93,24 +107,29 @@ class LaggedLearner(OuterLearner):
         return Predictions.joined(predicted), size
 
     def predict(self, X: Array) -> Predictions:
-        return self._prior(X, self._past) if self._knows_little() else self.inner.predict(self._next(X))
+        if self._knows_little():
+            return self._prior(X, self._past)
+        return self.spread.corrected(self.inner.predict(self._next(X)))
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         if not self.lags:
-            return skip(self.inner, X, Y)
+            return self.spread.corrected(skip(self.inner, X, Y))
         if Y is None:
             return Predictions.joined([self._skip(X[i : i + 1]) for i in range(len(X))])
         early, inputs = self._inputs(X, Y)
         prior = early if self.inner.seen else len(X)
         predicted = self._by_prior(X, Y, prior)
         if prior < len(X):
-            predicted.append(skip(self.inner, inputs, Y[early:]))
+            predicted.append(self.spread.corrected(skip(self.inner, inputs, Y[early:])))
         self._remember(Y)
         return Predictions.joined(predicted)
 
     def _skip(self, x: Array) -> Predictions:
         """Predict a row (1, d), and use the prediction as its value if there are past values."""
-        predicted = self._prior(x, self._past) if self._knows_little() else skip(self.inner, self._next(x))
+        if self._knows_little():
+            predicted = self._prior(x, self._past)
+        else:
+            predicted = self.spread.corrected(skip(self.inner, self._next(x)))
         if len(self._past):
             self._remember(predicted.mean)
         return predicted
@@ -129,11 +148,16 @@ class LaggedLearner(OuterLearner):
             at = i + self.memory + 1 - self.horizon  # the position of lag 0
             each = range(self.outputs if self.lags else 0)
             lags = [self._averages(values[:, o].T, at, 1)[0].T for o in each]
-            predicted = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), *lags]))
+            predicted = self.spread.corrected(self.inner.predict(np.hstack([np.tile(x, (paths, 1)), *lags])))
             values[:, :, self.memory + i] = drawn = draw(predicted, rng)
             if not np.abs(drawn).max() < LARGEST:  # also true for NaN
                 raise UnboundedError(f"the forecast grows without bound at step {i + 1}. Use fewer steps.")
         return Samples(np.ascontiguousarray(values[:, :, self.memory :].T))
+
+    def learn_waiting(self) -> None:
+        """Learn the rows that wait, at the end of a run."""
+        self.inner.learn(self._waiting_x, self._waiting_y)
+        self._waiting_x, self._waiting_y = self._waiting_x[:0], self._waiting_y[:0]
 
     def begin_series(self) -> None:
         self._past = self._past[:0]
@@ -143,8 +167,14 @@ class LaggedLearner(OuterLearner):
         lags = np.array([lag for group in self.groups for lag in group], dtype=np.float64)
         sizes = np.array([len(group) for group in self.groups], dtype=np.float64)
         numbers: dict[str, float | Array] = {"lags": lags, "sizes": sizes, "horizon": float(self.horizon)}
-        fields = {"past": self._past, "waiting_x": self._waiting_x, "waiting_y": self._waiting_y}
-        return around("lagged", self, numbers, fields, {"model": self.inner})
+        numbers |= {"degrees": np.empty(0), "normal": NORMAL, **self.spread.rule()}
+        fields: dict[str, Array] = {"past": self._past, "waiting_x": self._waiting_x, "waiting_y": self._waiting_y}
+        if self.horizon > 1:
+            fields |= {"waiting_z2": self.spread.waiting, "z2_total": self.spread.total, "z2_count": self.spread.count}
+        plan = around("lagged", self, numbers, fields, {"model": self.inner})
+        if self.horizon > 1 and plan is not None and plan.components > 1:  # mixed with a normal
+            plan = replace(plan, numbers={**numbers, "degrees": np.array([np.inf])})
+        return plan
 
     def steady_after(self) -> int:
         """Return the number of rows until all lags are known, the queue is full, and a row is learned; 0 afterwards."""
@@ -194,12 +224,8 @@ class LaggedLearner(OuterLearner):
     def _prior(self, X: Array, past: Array) -> Predictions:
         """Predict rows by the mean and spread of the past values that are known `horizon` rows before."""
         prior = self.inner.predict(np.hstack([X, np.zeros((len(X), self.width - self.features))]))
-        return like_so_far(prior, past[: max(0, len(past) - self.horizon + 1)])
-
-    def _with_waiting(self, inputs: Array, Y: Array) -> tuple[Array, Array]:
-        if self.horizon == 1:
-            return inputs, Y
-        return np.concatenate([self._waiting_x, inputs]), np.concatenate([self._waiting_y, Y])
+        prior = like_so_far(prior, past[: max(0, len(past) - self.horizon + 1)])
+        return self.spread.half_normal(prior, Gaussian(prior.mean, prior.std))
 
     def _move_on(self, Y: Array) -> None:
         self.seen += len(Y)
@@ -211,3 +237,11 @@ class LaggedLearner(OuterLearner):
 
     def _recent(self, values: Array) -> Array:
         return values[max(0, len(values) - self.memory) :]
+
+
+def run_delayed(learner: Learner, X: Array, Y: Array, delay: int) -> tuple[Predictions, Sizes]:
+    """Predict each row, and learn it just before row i + `delay` is predicted. The last rows are learned at the end."""
+    late = LaggedLearner(learner, learner.features, (), delay)
+    predicted, size = late.run(X, Y)
+    late.learn_waiting()
+    return predicted, size

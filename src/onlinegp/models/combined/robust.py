@@ -14,6 +14,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
+from onlinegp.state import Fields, array
 
 
 @parameters
@@ -42,6 +43,9 @@ class Robust(OuterRegressor):
     rows : int
         The number of first rows to learn without clipping, if they have no outliers. Use it if the noise is small: the
         first errors of a model can be many predicted standard deviations, and with clipping it would learn slowly.
+    in_a_row : int, optional
+        After this number of clipped rows in a row, the model learns rows in full until one is within the bound: a spike
+        is clipped, a jump is followed. If None, all rows are clipped.
 
     Examples
     --------
@@ -58,6 +62,7 @@ class Robust(OuterRegressor):
     bound: float = 3.0
     reject: float = inf
     rows: int = 0
+    in_a_row: int | None = None
 
     def check(self) -> None:
         self._options()
@@ -66,21 +71,29 @@ class Robust(OuterRegressor):
     def start(self, features: int, outputs: int) -> RobustLearner:
         return RobustLearner(self._inside().start(features, outputs), *self._options())
 
-    def _options(self) -> tuple[float, float, int]:
+    def _options(self) -> tuple[float, float, int, int]:
         bound = positive(bound=self.bound)
         if self.reject != inf and not positive(reject=self.reject) >= bound:
             raise ValueError(f"reject must be at least bound, {bound:g}, got {self.reject!r}.")
-        return bound, float(self.reject), count("Use 0 to clip from the start.", least=0, rows=self.rows)
+        rows = count("Use 0 to clip from the start.", least=0, rows=self.rows)
+        in_a_row = 0 if self.in_a_row is None else count("Use None to clip all rows.", in_a_row=self.in_a_row)
+        return bound, float(self.reject), rows, in_a_row
 
 
 class RobustLearner(OuterLearner):
-    """Clip each target to `bound` predicted standard deviations before learning."""
+    """Clip each target to `bound` predicted standard deviations before learning.
 
-    fields = INSIDE
+    If `in_a_row` is not zero, `clipped` (1,) is the number of clipped rows in a row.
+    """
 
-    def __init__(self, inner: Learner, bound: float, reject: float = inf, rows: int = 0) -> None:
-        self.inner, self.bound, self.reject, self.rows = inner, bound, reject, rows
+    def __init__(self, inner: Learner, bound: float, reject: float = inf, rows: int = 0, in_a_row: int = 0) -> None:
+        self.inner, self.bound, self.reject, self.rows, self.in_a_row = inner, bound, reject, rows, in_a_row
         self.features, self.outputs = inner.features, inner.outputs
+        self.clipped = np.zeros(1)
+
+    @property
+    def fields(self) -> Fields:
+        return {"clipped": array(1, least=0.0, most=float(self.in_a_row)), **INSIDE} if self.in_a_row else INSIDE
 
     @property
     def seen(self) -> int:
@@ -103,12 +116,21 @@ class RobustLearner(OuterLearner):
         if self.seen < self.rows:
             return Y
         error, most = Y - predicted.mean, self.bound * predicted.std
+        if self.in_a_row and self._jumped(bool((np.abs(error) > most).any())):
+            return Y
         kept = np.clip(error, -most, most)
         if self.reject < inf:
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.minimum(self.reject * predicted.std / np.abs(error), 1.0)
             kept = np.where(error == 0.0, 0.0, share * share * kept)
         return predicted.mean + kept
+
+    def _jumped(self, far: bool) -> bool:
+        """Count rows beyond the bound. Return whether enough rows in a row before this one were clipped."""
+        if far and self.clipped[0] >= self.in_a_row:
+            return True
+        self.clipped[0] = self.clipped[0] + 1.0 if far else 0.0
+        return False
 
     def predict(self, X: Array) -> Predictions:
         return self.inner.predict(X)
@@ -118,5 +140,7 @@ class RobustLearner(OuterLearner):
 
     def plan(self) -> Plan | None:
         left = max(0, self.rows - self.seen)  # rows that are still learned without clipping
-        numbers = {"bound": self.bound, "reject": self.reject, "rows": float(left)}
-        return around("robust", self, numbers, {}, {"model": self.inner})
+        numbers = {"bound": self.bound, "reject": self.reject, "rows": float(left), "in_a_row": float(self.in_a_row)}
+        return around(
+            "robust", self, numbers, {"clipped": self.clipped} if self.in_a_row else {}, {"model": self.inner}
+        )

@@ -99,8 +99,8 @@ def too_narrow(pit: Array, horizon: int, *, late: bool) -> str | None:
         else f"onlinegp forecast --steps {horizon} has intervals that widen"
     )
     return (
-        f"only {inside:.0%} of the last targets are inside their 95% intervals. A model learns the size of its errors "
-        f"from predictions of the next row, and these are {horizon} rows ahead: {remedy}"
+        f"only {inside:.0%} of the last targets are inside their 95% intervals. Errors {horizon} rows ahead are larger "
+        f"than those that were known when these rows were predicted: {remedy}"
     )
 
 
