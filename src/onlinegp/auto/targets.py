@@ -17,8 +17,8 @@ from onlinegp.predictions.transformed import transformed
 
 TUNED, TRIED = 200, 500  # rows
 
-# Other scales are not tried if a larger share of the targets is zero: the density at a repeated value grows with the
-# slope of the scale, and a root or a logarithm is steepest at zero
+# If a larger share of the targets is zero, no value is a spike, and other scales are not tried: the density at a
+# repeated value grows with the slope of the scale, and a root or a logarithm is steepest at zero
 ZEROS = 0.5
 SPREAD = 0.3  # other scales are nearly linear, and not tried, for a smaller std / mean of the targets
 ROOT, LOG = (0.5, 0.03), (0.0, 0.05)  # power, and unit / median of the positive targets
@@ -49,7 +49,7 @@ def likely_scales(X: Array, Y: Array) -> list[Shape]:
 
 def _likely_scale(X: Array, y: Array) -> Shape:
     center, std, varies = moments(y[:, None])
-    if y.min() < 0.0 or np.mean(y == 0.0) > ZEROS or not varies[0] or std[0] < SPREAD * center[0]:
+    if y.min() < 0.0 or mostly_zero(y) or not varies[0] or std[0] < SPREAD * center[0]:
         return AS_IT_IS
     typical, half = float(np.median(y[y > 0.0])), len(y) // 2
 
@@ -69,6 +69,11 @@ def _likely_scale(X: Array, y: Array) -> Shape:
         if found[0] > density + better and found[1] <= WORSE * error:
             best, density = trial, found[0]
     return best
+
+
+def mostly_zero(Y: Array) -> bool:
+    """Return whether most targets are zero, as in conversions, revenue per visitor, or rain."""
+    return bool(np.mean(Y == 0.0) > ZEROS)
 
 
 def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
