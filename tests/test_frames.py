@@ -76,7 +76,10 @@ def test_missing_and_unknown_columns_are_named(make):
 def test_text_dates_and_gaps_are_refused_by_name(make):
     data, _, y = columns(4)
     bad = {
-        "text": (["a", "b", "c", "d"], "column 'text' of X must hold numbers"),
+        "text": (
+            ["a", "b", "c", "d"],
+            r"column 'text' of X must hold numbers.*Columns\(model\) around the whole model",
+        ),
         "when": ([datetime(2024, 1, 1)] * 4, "column 'when' of X must hold numbers"),
         "gap": (
             [1.0, 2.0, None, 4.0],

@@ -162,10 +162,11 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
 
 def _refuse_none(values: Any, name: str) -> None:
     if values is None:
-        raise TypeError(
-            f"{name} must be given, got None. To predict a series from its own past values, use "
-            f"onlinegp.Lagged(model, lags=10), which needs no {name}."
+        series = (
+            f"To predict a series from its own past values, use onlinegp.Lagged(model, lags=10), which needs no {name}."
         )
+        remedy = "Leave out rows without a target." if name == "y" else series
+        raise TypeError(f"{name} must be given, got None. {remedy}")
 
 
 def _as_floats(values: ArrayLike, name: str) -> Array:

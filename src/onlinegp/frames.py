@@ -239,7 +239,8 @@ def _number(value: Any, name: str, owner: str) -> float:
 def _remedy(name: str, owner: str) -> str:
     if name == "y":
         return "Convert it first, with pandas for example by pd.to_numeric(y)."
-    encode = "Encode X with onlinegp.columns.Encoding" if owner == FLEET else "Use onlinegp.Columns"
+    model = "Use onlinegp.Columns(model) around the whole model"
+    encode = "Encode X with onlinegp.columns.Encoding" if owner == FLEET else model
     return f"{encode} for text and dates, or drop it."
 
 

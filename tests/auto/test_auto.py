@@ -339,6 +339,16 @@ def test_skewed_targets_are_predicted_on_another_scale():
     assert rows.to_bytes() == model.to_bytes()
 
 
+@pytest.mark.parametrize(("share", "amount"), [(0.1, 1.0), (0.02, 1.0), (0.1, 40.0)], ids=["many", "few", "revenue"])
+@pytest.mark.parametrize("model", [ogp.Auto(rows=300, tuning_delay=0.0), ogp.Tuned(ogp.LinearRLS(), rows=300)])
+def test_the_mean_of_targets_that_are_mostly_zero_is_right(model, share, amount):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 1.0, (900, 2))
+    y = np.where(rng.random(900) < share * (0.5 + X[:, 0]), amount if amount == 1.0 else rng.gamma(2.0, 20.0, 900), 0.0)
+    trace = ogp.run(copy.deepcopy(model), X, y)
+    assert 0.6 < trace.mean[300:].mean() / y[300:].mean() < 1.4
+
+
 def test_the_last_value_is_a_member_where_it_tells_more_than_the_mean():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(100, 1))

@@ -167,3 +167,13 @@ def test_compact_states(tmp_path):
     one, two = (np.array([float(r["mean"]) for r in rows_of(tmp_path / f"{n}.csv")]) for n in ("exact", "memory"))
     np.testing.assert_allclose(one, two, atol=1e-5)
     assert b"--compact needs --by" in inside("run", data, *FIXED, "--compact", code=1).stderr
+
+
+def test_dates_that_are_the_order_are_inputs_only_by_name(tmp_path):
+    lines = [f"2024-01-{1 + i // 2:02d},s{i % 2},{i % 5},{i % 7}\n" for i in range(56)]
+    (tmp_path / "data.csv").write_text("time,sensor,x,y\n" + "".join(lines))
+    command = ["run", tmp_path / "data.csv", *BY, "--dates", "calendar", "--tune", "0", "--out", tmp_path / "out.csv"]
+    assert b"not used: time (the order of rows: name it in --features" in inside(*command).stderr
+    named = inside(*command, "--features", "x,time").stderr
+    assert b"not used" not in named
+    assert b"inputs from time: time.weekday_sin" in named

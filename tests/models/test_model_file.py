@@ -105,6 +105,7 @@ def test_others_may_read_what_is_saved(model, tmp_path):
     [
         (lambda data: b"", "not an onlinegp model file"),
         (lambda data: b"\x80\x04K\x01.", "not an onlinegp model file"),  # a pickle
+        (lambda data: b"SQLite format 3\0" + bytes(100), "a store of many models.*Fleet.load"),
         (lambda data: b"onlinegp" + bytes(100), "format 1"),
         (lambda data: save({"a": np.zeros(3)}), "not a file of onlinegp"),
         (lambda data: data[:-1], "do not fit the file"),

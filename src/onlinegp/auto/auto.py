@@ -34,7 +34,9 @@ class Auto(SelfTuning):
     The tails of the predictions of each member are fitted to its errors (:class:`HeavyTailed`).
 
     For skewed targets without negative values, the model learns a root or the logarithm of y if this makes the observed
-    values more likely (:class:`~onlinegp.models.combined.Transformed`). Predictions are in the units of the data.
+    values more likely (:class:`~onlinegp.models.combined.Transformed`). Predictions are in the units of the data. If
+    more than half of the targets are zero, y stays as it is, because means would be far too small; then intervals are
+    nearly symmetric, and their lower ends may be negative.
 
     The model follows changes. If the member with the last 150 rows predicts better than the members with all rows, or
     if predictions become much worse than before, a residual GP ("fresh") starts again from the rows since the change.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp import kernels
-from onlinegp.auto.targets import AS_IT_IS, ROBUST, SPIKES, Shape, isolated, likely_scales
+from onlinegp.auto.targets import AS_IT_IS, ROBUST, SPIKES, Shape, isolated, likely_scales, mostly_zero
 from onlinegp.batch.likely_kernels import (
     MATERN,
     MATERN_LINEAR,
@@ -97,7 +97,7 @@ class Parts:
         x, y, Z, T = standardized(X[~off], Y[~off])
         members: Mapping[str, OnlineRegressor] = self._models(Z, T, tune(Z, T, progress))
         found = bool(off.any())
-        members = {name: guarded(one, off=found and name not in RECENT) for name, one in members.items()}
+        members = {name: guarded(one, Y, off=found and name not in RECENT) for name, one in members.items()}
         return on_scales(scaled(Conformal(_mixture(members)), x, y), scales)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
@@ -112,7 +112,7 @@ class Parts:
         else:
             for name, family in (("local", MATERN), ("local-linear", MATERN_LINEAR)):
                 models[name] = self._local(likely_isotropic(Z, T, family=family))
-        return scaled(Conformal(_mixture({name: guarded(one, off=False) for name, one in models.items()})), x, y)
+        return scaled(Conformal(_mixture({name: guarded(one, Y, off=False) for name, one in models.items()})), x, y)
 
     @single_threaded_blas
     def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> OuterRegressor | None:
@@ -128,7 +128,7 @@ class Parts:
         else:
             best = self._given(self.kernel, Z, T)
         member: OnlineRegressor = self._with_line(best, self.store)
-        return guarded(scaled(member, x, y), off=bool(off.any()))
+        return guarded(scaled(member, x, y), Y, off=bool(off.any()))
 
     def _models(self, Z: Array, T: Array, tuned: dict[str, Hyperparameters]) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the requested order."""
@@ -286,11 +286,15 @@ def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
     return x, y, x(X), y(Y)[:, varies]
 
 
-def guarded(model: OnlineRegressor, *, off: bool) -> OuterRegressor:
-    """Fit the tails of a model, and let it reject outliers if there were some (`off`), or else clip spikes."""
+def guarded(model: OnlineRegressor, Y: Array, *, off: bool) -> OuterRegressor:
+    """Fit the tails of a model, and let it reject outliers if there were some (`off`), or else clip spikes.
+
+    If most targets are zero, the others are no spikes.
+    """
     if off:
         return HeavyTailed(Robust(model, **ROBUST), **TAILS)
-    return Robust(HeavyTailed(model, **TAILS), **SPIKES)
+    tailed = HeavyTailed(model, **TAILS)
+    return tailed if mostly_zero(Y) else Robust(tailed, **SPIKES)
 
 
 def scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:

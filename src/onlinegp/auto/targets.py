@@ -17,6 +17,9 @@ from onlinegp.predictions.transformed import transformed
 
 TUNED, TRIED = 200, 500  # rows
 
+# If a larger share of the targets is zero, no value is a spike, and other scales are not tried: the density at a
+# repeated value grows with the slope of the scale, and a root or a logarithm is steepest at zero
+ZEROS = 0.5
 SPREAD = 0.3  # other scales are nearly linear, and not tried, for a smaller std / mean of the targets
 ROOT, LOG = (0.5, 0.03), (0.0, 0.05)  # power, and unit / median of the positive targets
 LOG_BETTER = 0.15  # nats per row by which a logarithm must be better than a root, which is safer for extrapolation
@@ -39,14 +42,14 @@ SOME_PAIRS, MOST_PAIRS = 2.0, 3.0
 def likely_scales(X: Array, Y: Array) -> list[Shape]:
     """Return power and unit for each output of rows X (n, d) and Y (n, p); see `Transformed`.
 
-    Other scales are tried only for targets without negative values.
+    Other scales are tried only for targets without negative values, of which at most half are zero.
     """
     return [_likely_scale(X[-TRIED:], y[-TRIED:]) for y in Y.T]
 
 
 def _likely_scale(X: Array, y: Array) -> Shape:
     center, std, varies = moments(y[:, None])
-    if y.min() < 0.0 or not varies[0] or std[0] < SPREAD * center[0]:
+    if y.min() < 0.0 or mostly_zero(y) or not varies[0] or std[0] < SPREAD * center[0]:
         return AS_IT_IS
     typical, half = float(np.median(y[y > 0.0])), len(y) // 2
 
@@ -66,6 +69,11 @@ def _likely_scale(X: Array, y: Array) -> Shape:
         if found[0] > density + better and found[1] <= WORSE * error:
             best, density = trial, found[0]
     return best
+
+
+def mostly_zero(Y: Array) -> bool:
+    """Return whether most targets are zero, as in conversions, revenue per visitor, or rain."""
+    return bool(np.mean(Y == 0.0) > ZEROS)
 
 
 def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:

@@ -118,6 +118,8 @@ def columns_by_key(
     encoder, lags = chosen_columns(args, source, apart=apart)
     features = encoder.columns.features
     if args.features is None:
+        if args.order in features and not source.numeric[args.order]:
+            talk(f"not used: {args.order} (the order of rows: name it in --features, with all other inputs)")
         features = tuple(name for name in features if name not in apart)
     lags = lags or (0 if features else LAGS)
     _select(encoder, source, apart, features)

@@ -88,6 +88,11 @@ def _header_length(data: bytes) -> int:
     """Return the length of the safetensors header, after comparing it with the size of the file."""
     if data.startswith(OLD_MAGIC):
         raise ModelFileError("the file has format 1, of a version before the first release. Learn again.")
+    if data.startswith(b"SQLite format 3"):
+        raise ModelFileError(
+            "this is a store of many models, not a model file. Open it with onlinegp.Fleet.load, or write one of its "
+            "models to a file: onlinegp inspect STORE --key K --out FILE."
+        )
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8 or data[8:9] != b"{":
         raise ModelFileError("this is not an onlinegp model file, or it is cut short. Use another file.")

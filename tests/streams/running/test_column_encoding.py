@@ -156,6 +156,9 @@ def test_what_is_not_used_is_said_with_the_remedy(tmp_path):
     assert "class (text: --categories onehot uses it)" in told
     assert "id (named like a key: --features uses it)" in told
     assert "predicted from x\n" in told
+    told = inside("run", path, *FIXED, "--categories", "onehot", "--out", tmp_path / "o.csv").stderr.decode()
+    assert "other day (dates in another format" in told
+    assert "predicted from class, x\n" in told
     told = inside("run", path, *FIXED, "--features", "x", "--out", tmp_path / "o.csv").stderr.decode()
     assert "not used" not in told
     assert b"not used" not in inside("run", path, *FIXED, "--quiet", "--out", tmp_path / "o.csv").stderr

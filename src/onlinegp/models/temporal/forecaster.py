@@ -285,9 +285,16 @@ def _series(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _warn_of_gaps(y: Any) -> None:
-    """Warn if rows are missing between the dates of a pandas index, because rows are learned as consecutive."""
+    """Warn if the dates of a pandas index are out of order or have gaps, because rows are learned as consecutive."""
     index: Any = getattr(y, "index", None)
     if not hasattr(index, "to_pydatetime") or index.hasnans:
+        return
+    if not (index.is_monotonic_increasing and index.is_unique):
+        warn(
+            "the dates of y are out of order or repeat. Rows are learned in the order they have. Sort them by date, "
+            "such as by y.sort_index(), and leave one row for each date.",
+            stacklevel=3,
+        )
         return
     moments = index.to_pydatetime().tolist()
     step = infer_step(moments)
@@ -296,7 +303,8 @@ def _warn_of_gaps(y: Any) -> None:
     if gaps:
         warn(
             f"{gaps} rows are missing between the dates of y, which has a row {step}. Rows are learned as consecutive, "
-            "so seasons are shifted after a gap. Insert the rows with NaN, such as by y.asfreq('D').",
+            "so seasons are shifted after a gap. Insert the rows with NaN, such as by y.asfreq('D') for days or "
+            "y.asfreq('h') for hours.",
             stacklevel=3,
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST, Array
+from onlinegp.columns.dates import likely_format
 from onlinegp.columns.plan import Rules
 from onlinegp.streams.errors import BadData, BadRow, listed, short
 from onlinegp.streams.number_text import NOT_A_NUMBER, code_values, not_a_number, with_codes
@@ -168,11 +169,20 @@ class Source(ABC):
         return bool(values) and not self.live and all(is_missing(value, self.na_values) for value in values)
 
     def is_feature(self, name: str, rules: Rules, lags: int) -> bool:
-        """Whether a column is a feature by default: dates of any name, and numbers if there are no lags."""
+        """Whether a column is a feature by default: dates of any name, and numbers if there are no lags.
+
+        Text is no feature if it is dates in a format that has to be named.
+        """
         if self.is_empty(name):
             return False
         kind = self.kind(name, rules.date_format)
+        if kind == "category" and self.likely_dates(name):
+            return False
         return rules.uses(kind) and (kind == "date" or not self.is_key(name)) and not (lags and kind == "number")
+
+    def likely_dates(self, name: str) -> str | None:
+        """Return the format of the dates of a column of text, or None if it does not look like dates."""
+        return likely_format([value for value in self.samples[name] if not is_missing(value, self.na_values)])
 
     def __iter__(self) -> Iterator[Block]:
         """Yield the blocks from the current position on."""

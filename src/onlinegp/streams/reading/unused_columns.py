@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from onlinegp.columns.dates import likely_format
 from onlinegp.columns.plan import Rules
 from onlinegp.streams.errors import listed
-from onlinegp.streams.reading.cell_types import is_missing
 from onlinegp.streams.reading.source import Columns, Source
 
 
@@ -32,7 +30,7 @@ def _why(source: Source, name: str, rules: Rules, lags: int) -> str:
     if kind == "date":
         return "dates: --dates calendar uses them"
     if kind == "category":
-        if format := likely_format([value for value in source.samples[name] if not is_missing(value)]):
+        if format := source.likely_dates(name):
             return f"dates in another format: --dates calendar --date-format '{format}' uses them"
         return "named like a key: --features uses it" if source.is_key(name) and rules.uses(kind) else _TEXT
     return "neither numbers nor text"
