@@ -136,12 +136,17 @@ class TemporalGP(OnlineRegressor):
             self._refuse_past(np.reshape(np.asarray(self._check_x(x), dtype=np.float64), (1, -1)))
         return super().predict_one(x, return_std)
 
-    def _quick(self, name: str, X: ArrayLike, *arguments: Any) -> Any:
-        return super()._quick(name, X, *arguments) if self.time is None else None  # the fast path checks no times
-
-    def _predictions(self, X: ArrayLike) -> Predictions:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         self._refuse_past(X)
-        return super()._predictions(X)
+        return super().predict(X, return_std)
+
+    def predict_distribution(self, X: ArrayLike) -> Predictions:
+        self._refuse_past(X)
+        return super().predict_distribution(X)
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+        self._refuse_past(X)
+        return super().predict_interval(X, level)
 
     def _refuse_past(self, X: ArrayLike) -> None:
         """Raise an error if rows to predict are before the last learned row."""
