@@ -49,10 +49,10 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     -----
     UserWarning
         If after 200 rows the squared error is more than five times the variance of y, or if the 95% intervals of a
-        model with a noise parameter, or of a model that tunes itself with `delay`, hold less than 85% of the targets.
+        model with a noise parameter hold less than 85% of the targets.
     """
     if isinstance(model, OnlineRegressor):
-        return _with_fair_warning(model, model.run(X, y, delay=delay, progress=progress), delay)
+        return _with_fair_warning(model, model.run(X, y, delay=delay, progress=progress))
     if isinstance(model, type):
         raise TypeError(f"model must be an estimator, got the class {model.__name__}. Pass {model.__name__}().")
     steps = getattr(model, "steps", None)
@@ -67,18 +67,14 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     for _, step in model.steps[:-1]:
         if step not in (None, "passthrough"):
             X = _transformed(step, X)
-    return _with_fair_warning(last, last.run(X, y, delay=delay, progress=progress), delay)
+    return _with_fair_warning(last, last.run(X, y, delay=delay, progress=progress))
 
 
-def _with_fair_warning(model: OnlineRegressor, trace: Trace, delay: int) -> Trace:
+def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
     """Return the trace, after a warning if the model fails on these data: large errors, or intervals far too narrow."""
     rows = trace.scored & (np.arange(len(trace)) >= SETTLED)
     inside = innermost(model)
-    if (inside.tunes_itself and delay <= 1) or np.sum(rows) < SETTLED:
-        return trace
-    covered = float(np.mean(np.abs(trace.z[rows]) <= LIMIT))
-    if inside.tunes_itself:
-        _warn_of_late_targets(covered, delay)
+    if inside.tunes_itself or np.sum(rows) < SETTLED:
         return trace
     name = type(inside).__name__
     tuned = f"Use onlinegp.Tuned({name}()), which"
@@ -95,7 +91,7 @@ def _with_fair_warning(model: OnlineRegressor, trace: Trace, delay: int) -> Trac
             f" {tuned} scales the data and tunes them.",
             stacklevel=3,
         )
-    elif hasattr(inside, "noise") and covered < FAR_OFF:
+    elif hasattr(inside, "noise") and (covered := float(np.mean(np.abs(trace.z[rows]) <= LIMIT))) < FAR_OFF:
         warnings.warn(
             f"{LEVEL:.0%} intervals of {name}(noise={inside.noise!r}) hold only {covered:.0%} of the targets after the "
             f"first {SETTLED} rows: its parameters do not fit the data. {tuned} tunes them, or "
@@ -103,17 +99,6 @@ def _with_fair_warning(model: OnlineRegressor, trace: Trace, delay: int) -> Trac
             stacklevel=3,
         )
     return trace
-
-
-def _warn_of_late_targets(covered: float, delay: int) -> None:
-    """Warn if the intervals of a model that corrects them are too narrow, because it learns from recent targets."""
-    if covered < FAR_OFF:
-        warnings.warn(
-            f"{LEVEL:.0%} intervals hold only {covered:.0%} of the targets after the first {SETTLED} rows: targets are "
-            f"{delay} rows late, but the model corrects its intervals by predictions that know the row before. "
-            "Use intervals from the errors of this run, such as np.quantile(abs(trace.y - trace.mean), 0.95).",
-            stacklevel=4,
-        )
 
 
 def _times_the_variance(y: Array, mean: Array) -> float:

@@ -101,7 +101,7 @@ def test_codes_among_such_values_are_numbers():
 
 
 def test_one_impossible_value_is_flagged_and_does_not_spoil_the_model(tmp_path):
-    """With --flag. Without it the value is learned, and the run says so."""
+    """With --flag. Without it the model clips the value, and the run says that it was there."""
     path, out = write(tmp_path / "d.csv", table(1500, [700])), tmp_path / "o.csv"
     model = ["--model", "krlst", "--kernel", "4.0 * rbf(1.0)", "--noise", "0.01", "--budget", "20", "--tune", "100"]
     errors = {}
@@ -114,9 +114,7 @@ def test_one_impossible_value_is_flagged_and_does_not_spoil_the_model(tmp_path):
         assert ("learned as errors of at most 3 standard deviations" in told) == (name == "robust")
         assert ("add --flag" in told) == (name == "plain")
         assert name == "plain" or rows[700]["event"]
-    assert errors["flag"] < 0.2
-    assert errors["plain"] > 10 * errors["flag"]
-    assert errors["robust"] < errors["plain"]
+    assert max(errors.values()) < 0.2
 
 
 def test_impossible_values_within_the_tuning_rows(tmp_path):
