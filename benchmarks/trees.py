@@ -17,7 +17,7 @@ import numpy as np
 
 import onlinegp as ogp
 from onlinegp.kernels import RBF
-from onlinegp.models.combined.base import innermost
+from onlinegp.models.combined.base import OuterRegressor, innermost
 
 D = 8
 TICK = get_clock_info("process_time").resolution  # seconds
@@ -70,11 +70,25 @@ def members(auto: ogp.Auto, X: np.ndarray, y: np.ndarray) -> list[Any]:
     A LocalGP that uses the rows and the solution of a ResidualGP costs nothing beside it, and is left out.
     """
     chosen: Any = auto.chosen_
-    leaves = [innermost(model) for _, model in innermost(chosen).named()]
-    residual = [_shared(leaf) for leaf in leaves if isinstance(leaf, ogp.ResidualGP)]
-    own = [leaf for leaf in leaves if not (isinstance(leaf, ogp.LocalGP) and _shared(leaf) in residual)]
+    models = [model for _, model in innermost(chosen).named()]
+    leaves = [innermost(model) for model in models]
+    sources = [_shared(innermost(model)) for model in models if _shares(model, ogp.ResidualGP)]
+    own = [
+        leaf
+        for model, leaf in zip(models, leaves, strict=True)
+        if not (_shares(model, ogp.LocalGP) and _shared(leaf) in sources)
+    ]
     X, y = (X - chosen.x_center) / chosen.x_scale, (y - chosen.y_center) / chosen.y_scale
     return [leaf.unfitted().fit(X, y) for leaf in own]
+
+
+def _shares(model: Any, kind: type) -> bool:
+    """Whether a member can share rows: it has this kind, and its wrappers clip no targets."""
+    while isinstance(model, OuterRegressor):
+        if isinstance(model, ogp.Robust):
+            return False
+        model = model.model
+    return isinstance(model, kind)
 
 
 def _shared(leaf: Any) -> list[Any]:
