@@ -162,50 +162,6 @@ def test_every_class_gets_the_same_effort_and_what_is_given_stays(found):
     assert "at most 3000 rows of trials per" in " ".join(repr(found).split())
 
 
-def test_tuning_pays_on_rows_that_it_has_not_seen():
-    found = ogp.compare({"tuned": ogp.KLMS, "wrong": ogp.KLMS(RBF(0.1))}, channel, runs=8, effort=6000, jobs=1)
-    assert found.entries[0].name == "tuned"
-    assert found.behind("wrong").low > 1.0, repr(found)
-
-
-def test_the_search_goes_by_the_rows_that_are_ranked():
-    def turning(seed: int) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((1000, 4))
-        return X, np.where(np.arange(1000) < 500, 1.0, -1.0) * X.sum(axis=1) + rng.standard_normal(1000)
-
-    late, all_of_it = (
-        ogp.compare([ogp.LMS], turning, runs=2, effort=60_000, steady=rows, jobs=1)["LMS"].params["step"]
-        for rows in (200, 500)
-    )
-    assert late < 0.6 * all_of_it  # the later rows need no step that follows the turn
-
-
-def test_little_effort_reaches_what_a_class_declares():
-    found = ogp.compare(
-        {"tracker": partial(ogp.KRLST, budget=30)},
-        lambda seed: channel_switch(400, switch=200, seed=seed),
-        runs=2,
-        effort=8000,
-        jobs=1,
-    )
-    assert found["tracker"].tried == 20
-    assert found["tracker"].params["forgetting"] < 0.9999
-
-
-@pytest.mark.parametrize("by", ["error", "density"])
-def test_a_linear_filter_starts_from_its_own_noise(by):
-    """The noise of the likely kernels is that of a smooth function, which no linear filter can follow."""
-
-    def wave(seed: int) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(-3.0, 3.0, (300, 1))
-        return X, np.sin(2.0 * X[:, 0]) + 0.02 * rng.standard_normal(300)
-
-    found = ogp.compare([ogp.LinearRLS], wave, runs=2, effort=300, jobs=1, by=by)
-    assert found.figures()[0]["coverage"] > 0.9
-
-
 def test_short_runs_are_said_to_be_short():
     y = np.sin(np.arange(400.0))
     found = ogp.compare([ogp.LinearRLS()], ogp.comparing.Blocks(y[:, None], y), runs=20, jobs=1)
