@@ -95,9 +95,8 @@ class Parts:
         Y = transformed(Y, *map(np.array, zip(*scales, strict=True)))
         off = isolated(X, Y)
         x, y, Z, T = standardized(X[~off], Y[~off])
-        members: Mapping[str, OnlineRegressor] = self._models(Z, T, tune(Z, T, progress))
-        found = bool(off.any())
-        members = {name: guarded(one, Y, off=found and name not in RECENT) for name, one in members.items()}
+        models, outliers = self._models(Z, T, tune(Z, T, progress)), bool(off.any())
+        members = {name: guarded(one, Y, outliers=outliers and name not in RECENT) for name, one in models.items()}
         return on_scales(scaled(Conformal(_mixture(members)), x, y), scales)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
@@ -112,7 +111,9 @@ class Parts:
         else:
             for name, family in (("local", MATERN), ("local-linear", MATERN_LINEAR)):
                 models[name] = self._local(likely_isotropic(Z, T, family=family))
-        return scaled(Conformal(_mixture({name: guarded(one, Y, off=False) for name, one in models.items()})), x, y)
+        return scaled(
+            Conformal(_mixture({name: guarded(one, Y, outliers=False) for name, one in models.items()})), x, y
+        )
 
     @single_threaded_blas
     def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> OuterRegressor | None:
@@ -128,7 +129,7 @@ class Parts:
         else:
             best = self._given(self.kernel, Z, T)
         member: OnlineRegressor = self._with_line(best, self.store)
-        return guarded(scaled(member, x, y), Y, off=bool(off.any()))
+        return guarded(scaled(member, x, y), Y, outliers=bool(off.any()))
 
     def _models(self, Z: Array, T: Array, tuned: dict[str, Hyperparameters]) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the requested order."""
@@ -286,12 +287,12 @@ def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
     return x, y, x(X), y(Y)[:, varies]
 
 
-def guarded(model: OnlineRegressor, Y: Array, *, off: bool) -> OuterRegressor:
-    """Fit the tails of a model, and let it reject outliers if there were some (`off`), or else clip spikes.
+def guarded(model: OnlineRegressor, Y: Array, *, outliers: bool) -> OuterRegressor:
+    """Fit the tails of a model, and let it reject outliers if there were `outliers`, or else clip spikes.
 
     If most targets are zero, the others are no spikes.
     """
-    if off:
+    if outliers:
         return HeavyTailed(Robust(model, **ROBUST), **TAILS)
     tailed = HeavyTailed(model, **TAILS)
     return tailed if mostly_zero(Y) else Robust(tailed, **SPIKES)

@@ -183,7 +183,7 @@ class OneModel:
         off = isolated(X, Y)
         x, y, Z, T = standardized(X[~off], Y[~off])
         model = _Search(self.fixed, Z, T, lambda: list(tune(Z, T, progress).values())).of(self.model)
-        return scaled(Conformal(guarded(model, Y, off=bool(off.any()))), x, y)
+        return scaled(Conformal(guarded(model, Y, outliers=bool(off.any()))), x, y)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
         return Parts().untuned(X, Y)
