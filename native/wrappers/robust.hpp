@@ -48,13 +48,14 @@ class Robust final : public Outer {
             rows_ -= 1;
             return y;
         }
-        if (in_a_row_ > 0 && jumped(far(i, y, w))) return y;
         Vector& target = slot(w).targets;
         target.resize(size_t(p));
+        bool far = false;
         for (int o = 0; o < p; o++) {
             const Moments predicted_now = predicted(w).moments(i, o);
             const double most = bound_ * predicted_now.std;
             const double error = y[o] - predicted_now.mean;
+            far = far || std::fabs(error) > most;
             double kept = std::min(std::max(error, -most), most);
             if (std::isfinite(reject_) && error != 0) {
                 const double share = std::min(reject_ * predicted_now.std / std::fabs(error), 1.0);
@@ -62,16 +63,9 @@ class Robust final : public Outer {
             }
             target[size_t(o)] = predicted_now.mean + kept;
         }
-        return target.data();
+        return in_a_row_ > 0 && jumped(far) ? y : target.data();
     }
 
-    bool far(int64_t i, const double* y, Workspace& w) const {
-        for (int o = 0; o < p; o++) {
-            const Moments predicted_now = predicted(w).moments(i, o);
-            if (std::fabs(y[o] - predicted_now.mean) > bound_ * predicted_now.std) return true;
-        }
-        return false;
-    }
     // Count rows beyond the bound. Return whether enough rows in a row before this one were clipped
     bool jumped(bool far) {
         if (far && clipped_[0] >= in_a_row_) return true;
