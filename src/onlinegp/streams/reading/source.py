@@ -139,7 +139,7 @@ class Source(ABC):
         """Return the kind of a column from its first rows: number, date, category, or "" for anything else."""
         if self.numeric[name] and date_format is None:
             return "number"
-        present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
+        present = self.present(name)
         return kind_of(present, date_format, numeric=self.numeric[name])
 
     def type_of(self, name: str) -> type | None:
@@ -156,17 +156,20 @@ class Source(ABC):
         """Whether a column named like a time, such as ts or created_at, counts from 1970: dates from 2001 to 2099."""
         if not named_like_a_time(name) or not self.numeric.get(name):
             return False
-        present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
         with suppress(ValueError, OverflowError):
-            numbers = [float(value) for value in present]
+            numbers = [float(value) for value in self.present(name)]
             low, high = min(numbers), max(numbers)  # ValueError if there are none
             return any(1e9 * unit <= low and high < 4.1e9 * unit for unit in CLOCK_UNITS)
         return False
 
+    def present(self, name: str) -> list[Any]:
+        """Return the first values of a column that are not missing."""
+        return [value for value in self.samples[name] if not is_missing(value, self.na_values)]
+
     def is_empty(self, name: str) -> bool:
         """Whether a column of a file has no value in the first rows."""
         values = self.samples[name]
-        return bool(values) and not self.live and all(is_missing(value, self.na_values) for value in values)
+        return bool(values) and not self.live and not self.present(name)
 
     def is_feature(self, name: str, rules: Rules, lags: int) -> bool:
         """Whether a column is a feature by default: dates of any name, and numbers if there are no lags.
@@ -182,7 +185,7 @@ class Source(ABC):
 
     def likely_dates(self, name: str) -> str | None:
         """Return the format of the dates of a column of text, or None if it does not look like dates."""
-        return likely_format([value for value in self.samples[name] if not is_missing(value, self.na_values)])
+        return likely_format(self.present(name))
 
     def __iter__(self) -> Iterator[Block]:
         """Yield the blocks from the current position on."""
@@ -320,7 +323,7 @@ def _check_names(source: Source, target: str | None, features: tuple[str, ...], 
 
 def _refuse_text(source: Source, target: str) -> None:
     """Raise an error for a target of a file that has only text in the first rows."""
-    present = [value for value in source.samples[target] if not is_missing(value, source.na_values)]
+    present = source.present(target)
     text = (isinstance(value, str) and not_a_number(value) == NOT_A_NUMBER for value in present)
     if present and not source.live and not source.numeric[target] and all(text):
         raise BadData(
